@@ -17,6 +17,7 @@ from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.session import Attached, Detached
 from amqp_sansio.wire.frames import frame_command
+from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
 
@@ -379,9 +380,13 @@ def test_the_fast_path_without_a_point_or_news() -> None:
     assert hear_transfer(session, transfer, b"", b"", False, 0, subscription) is None
 
 
+def malformed(rule: str, code: int, offset: int, legal: tuple[str, ...] = ()) -> Malformed:
+    return Malformed(rule, "a text", code, 0, offset, said="message.transfer", legal=legal)
+
+
 def test_a_breach_within_a_command_ends_the_session_alone() -> None:
     carrier, _ = server()
-    carrier.channel(0).receive_breach("assembly.segments", "two headers", 503, "header", ("body",), 77)
+    carrier.channel(0).receive_malformed(malformed("assembly.segments", 503, 77, ("body",)))
     said = carrier.said()
     assert isinstance(said[1], execution.Exception_)
     assert said[1].error_code == 503
@@ -389,7 +394,7 @@ def test_a_breach_within_a_command_ends_the_session_alone() -> None:
     assert isinstance(event, SessionDetached)
     assert event.violation is not None
     assert (event.violation.offset, event.violation.legal) == (77, ("body",))
-    carrier.channel(0).receive_breach("assembly.segments", "again", 503, "header", (), 99)
+    carrier.channel(0).receive_malformed(malformed("assembly.segments", 503, 99))
     assert carrier.said() == carrier.happened() == []
     carrier.hear(c.Detached(b"x", 0))
     assert carrier.channel(0).free
@@ -400,7 +405,7 @@ def test_a_command_that_is_too_large_is_named_where_its_id_is_known(code: int, p
     carrier, _ = server()
     if pointed:
         carrier.hear(c.CommandPoint(0, 0))
-    carrier.channel(0).receive_breach("limits.assembly_octets", "too large", code, "message.transfer", (), 7)
+    carrier.channel(0).receive_malformed(malformed("limits.assembly_octets", code, 7))
     (refused,) = [each for each in carrier.said() if isinstance(each, execution.Exception_)]
     assert (refused.error_code, refused.command_id) == (code, names)
 

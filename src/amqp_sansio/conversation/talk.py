@@ -189,7 +189,7 @@ class Talk:
         if session is None or not session._speaks:
             return False
         outbound = session._outbound
-        if outbound.producer is not None and outbound.throttled:
+        if not outbound.allowance:
             return False
         answers = self._answers
         return answers.messages < self.most_in_flight and answers.octets < self.most_in_flight_octets

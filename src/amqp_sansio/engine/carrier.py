@@ -42,8 +42,10 @@ def legal_of(error: DecodeError) -> tuple[str, ...]:
 
 def violation_of(speaker: str, malformed: Malformed) -> Violation:
     """Returns the violation that the sender of a malformed frame committed."""
-    rule, said, legal, text = malformed.rule, malformed.said, malformed.legal, malformed.text
-    return Violation(speaker, rule, said, legal, malformed.code, malformed.channel, malformed.offset, text)
+    return Violation(
+        speaker, malformed.rule, malformed.said, malformed.legal, malformed.code, malformed.channel, malformed.offset,
+        malformed.text,
+    )  # fmt: skip
 
 
 def clip(text: str) -> str:

@@ -91,10 +91,6 @@ class Channel:
         """Whether its state is that of an unused channel."""
         return self.session is None and self.requested is None and self.dialogue.pristine
 
-    def can_say(self, verb: str) -> bool:
-        """Returns whether this side may send attach, attached, detach or detached now."""
-        return self.dialogue.can(self.own, verb)
-
     def say(self, control: Control) -> None:
         """Writes a control of class session about the session of this channel."""
         frame = self._frame(control)
@@ -163,16 +159,17 @@ class Channel:
                 return
         hear_assembly(session, payload, header, body, assembly.start)
 
-    def receive_breach(self, rule: str, text: str, code: int, said: str, legal: tuple[str, ...], offset: int) -> None:
+    def receive_malformed(self, malformed: Malformed) -> None:
         """Handles a command that could not be assembled (error codes above 501 concern the session alone)."""
-        if self._hears(FRAME_HEADER_SIZE, offset):
+        if self._hears(FRAME_HEADER_SIZE, malformed.offset):
             session = self.session
             assert session is not None
             id: int | None = None
-            if code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session._inbound.pointed:
+            if malformed.code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session._inbound.pointed:
                 id = session._inbound.take()  # of the command that is too large: its sender wants to know which
                 session._inbound.outstanding.add(id)
-            violate(session, rule, said, legal, code, offset, text, id)
+            rule, text, code, offset = malformed.rule, malformed.text, malformed.code, malformed.offset
+            violate(session, rule, malformed.said, malformed.legal, code, offset, text, id)
 
     def discard(self, octets: int, offset: int) -> None:
         """Counts `octets` octets, which end at `offset`, that no session processes."""
@@ -305,7 +302,8 @@ class Channel:
         self.requested = None
         self._take(session)
         self.say(controls.Attached(session.name))
-        session._accepted()
+        session._begin()
+        session._attached(self.own)
 
     def refuse(self, code: DetachCode = DetachCode.SESSION_BUSY) -> None:
         """Answers `requested` with detached and this detach code."""
@@ -447,7 +445,11 @@ class Channels(Endpoints):
 
     def forget(self, number: int) -> None:
         """No session is on the channel any more: drops its name, and what is under way on track 1."""
-        self._unname(number)
+        self._lowest = max(1, min(self._lowest, number))
+        name = self._names.pop(number, None)
+        channel = None if name is None else self._named.get(name)
+        if name is not None and channel is not None and channel.number == number:
+            del self._named[name]
         self.break_off(number)
 
     def break_off(self, number: int) -> None:
@@ -455,15 +457,6 @@ class Channels(Endpoints):
         if self._reader is not None:
             self._reader.forget(number)
             self._reader.unlearn()
-
-    def _unname(self, number: int) -> None:
-        self._lowest = max(1, min(self._lowest, number))
-        name = self._names.pop(number, None)
-        if name is None:
-            return
-        channel = self._named.get(name)
-        if channel is not None and channel.number == number:
-            del self._named[name]
 
     def sweep(self, channel: Channel) -> None:
         """Forgets the channel when it has no state."""
@@ -553,9 +546,7 @@ class Channels(Endpoints):
         return completed_run(session, low, high, timely, start)
 
     def hear_malformed(self, malformed: Malformed) -> None:
-        self.at(malformed.channel).receive_breach(
-            malformed.rule, malformed.text, malformed.code, malformed.said, malformed.legal, malformed.offset
-        )
+        self.at(malformed.channel).receive_malformed(malformed)
 
     def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
         for number, octets in passed.items():

@@ -25,6 +25,7 @@ from amqp_sansio.tables.connection import (
     CLIENT,
     CLOSE_OK,
     HEARTBEAT,
+    OTHER_SIDE,
     SERVER,
     SESSION,
     UPDATE_SECRET,
@@ -188,7 +189,7 @@ class ConversationWitness(ConnectionWitness):
         capability = CAPABILITIES.get((who, verb))
         if capability is None:
             return
-        other = SERVER if who == CLIENT else CLIENT
+        other = OTHER_SIDE[who]
         if self.opening.able(other, capability) is False:
             text = f"the {other} did not say that it has the capability {capability}"
             self.findings.divergence(f"capability.{capability}", verb, text, (), _COMMAND_INVALID, about=verb)

@@ -16,7 +16,7 @@ from amqp_sansio.engine.carrier import Carrier, Endpoints, Role, Unheard, clip, 
 from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest, moment_of
-from amqp_sansio.kernel.machine import Refusal
+from amqp_sansio.kernel.machine import Refusal, spoken_by
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
@@ -349,8 +349,7 @@ class Connection(Carrier):
 
     def _may_say(self) -> tuple[str, ...]:
         """Returns the verbs that this side may send now."""
-        prefix = f"{self.role}:"
-        return tuple([entry.removeprefix(prefix) for entry in self._dialogue.legal if entry.startswith(prefix)])
+        return spoken_by(self.role, self._dialogue.legal)
 
     def _must_be_alive(self, said: str) -> None:
         if self._closed_cause is not None:
@@ -450,28 +449,21 @@ class Connection(Carrier):
 
     def _may_carry(self, assembly: Assembly) -> bool:
         """Returns whether the connection is open and has such a channel; reports a violation otherwise."""
+        legal: tuple[str, ...]
         if not self._open:
-            self._fail_unit(assembly, "connection.handshake", self._dialogue.legal, "the connection is not open yet")
+            rule, text = "connection.handshake", "the connection is not open yet"
+            legal = spoken_by(self.peer, self._dialogue.legal)
         elif assembly.channel < self._first_channel:
-            self._fail_unit(
-                assembly,
-                "connection.channel",
-                (f"channel {self._first_channel} or above",),
-                "nothing but the connection is there",
-            )
+            rule, text = "connection.channel", "nothing but the connection is there"
+            legal = (f"channel {self._first_channel} or above",)
         elif assembly.channel > self._highest:
-            self._fail_unit(
-                assembly, self._handshake.numbering.rule, (f"channel {self._first_channel} to {self._highest}",),
-                f"channel {assembly.channel} is not among the {self._channel_max} agreed on",
-            )  # fmt: skip
+            rule = self._handshake.numbering.rule
+            text = f"channel {assembly.channel} is not among the {self._channel_max} agreed on"
+            legal = (f"channel {self._first_channel} to {self._highest}",)
         else:
             return True
+        self._blame(assembly, rule, self.codec.said_in(assembly), legal, text, self._codes.channel)
         return False
-
-    def _fail_unit(self, assembly: Assembly, rule: str, legal: tuple[str, ...], text: str) -> None:
-        prefix = f"{self.peer}:"
-        mine = tuple([entry.removeprefix(prefix) for entry in legal if ":" not in entry or entry.startswith(prefix)])
-        self._blame(assembly, rule, self.codec.said_in(assembly), mine, text, self._codes.channel)
 
     def _hear_malformed(self, malformed: Malformed) -> None:
         if malformed.ends_connection or not self._open:
@@ -550,7 +542,7 @@ class Connection(Carrier):
         text = f"{violation.said}: {violation.text}"
         self._closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
         if self._dialogue.handshake.can(self.role, words.CLOSE):
-            close = Close(code, clip(text), *self._numbers(verb or violation.said.partition(" ")[0]))
+            close = Close(code, clip(text), *(self.codec.numbers_of(verb or violation.said.partition(" ")[0]) or (None, None)))
             self._say(close)
             self._begin_close(close)
             self._lingering = True
@@ -602,10 +594,6 @@ class Connection(Carrier):
         self._close_end = most if self._reader is None else self._reader.offset + most
         answer = self.codec.write_control(CloseOk())
         self._answers = answer, self.codec.write_control(close)[: len(answer)]
-
-    def _numbers(self, verb: str) -> tuple[int | None, int | None]:
-        """Returns class and method of a verb, as connection.close carries them."""
-        return self.codec.numbers_of(verb) or (None, None)
 
     def _end(
         self, origin: Origin, code: int | None, text: str, violation: Violation | None = None, method: str | None = None
@@ -704,7 +692,10 @@ class Connection(Carrier):
         if self._ended and not self._lingering:
             return None
         if self._closing is not None:
-            self._tick_close(now)
+            if self._close_until is None:
+                self._close_until = now + self.limits.close_seconds
+            elif now >= self._close_until and not self._undecoded:
+                self._closed(Origin.TIMEOUT)
             return self.due
         beat = self._heartbeat
         if heard or beat.heard_at is None:
@@ -763,9 +754,3 @@ class Connection(Carrier):
     def untimed(self) -> bool:
         """True when octets were stored since the last tick, so that their time of arrival is not known yet."""
         return self._stored or self._now is None
-
-    def _tick_close(self, now: float) -> None:
-        if self._close_until is None:
-            self._close_until = now + self.limits.close_seconds
-        elif now >= self._close_until and not self._undecoded:
-            self._closed(Origin.TIMEOUT)

@@ -24,7 +24,7 @@ from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.session import CommandPoint, Flush
 from amqp_sansio.tables import file as file_rows
 from amqp_sansio.tables import stream as stream_rows
-from amqp_sansio.tables.connection import CLIENT, SERVER
+from amqp_sansio.tables.connection import CLIENT, OTHER_SIDE, SERVER
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 
 if TYPE_CHECKING:
@@ -121,7 +121,15 @@ class Contents:
         if isinstance(command, file.Consume | stream.Consume):
             return self._of(command).consumers.check_consume(command, self._limits.subscriptions)
         if isinstance(command, file.Deliver):
-            return self._check_deliver(speaker, command)
+            consumers, tag = self._file.consumers, command.consumer_tag or ""
+            staged, name = self._staging[SERVER], command.identifier or ""
+            return (
+                consumers.check(speaker, verb, tag)
+                or self._deliveries.check_deliver(
+                    command, consumers.acknowledged(tag), staged.size(name) or 0, self._limits.incomplete_commands
+                )
+                or staged.check_use(verb, name)
+            )
         if isinstance(command, _CONSUMING):
             return self._of(command).consumers.check(speaker, verb, command.consumer_tag or "")
         if isinstance(command, _STAGING):
@@ -135,15 +143,6 @@ class Contents:
         if isinstance(command, file.Publish):
             return self._staging[CLIENT].check_use(verb, command.identifier or "")
         return None
-
-    def _check_deliver(self, speaker: str, command: file.Deliver) -> Objection | None:
-        consumers, tag = self._file.consumers, command.consumer_tag or ""
-        size = self._staging[SERVER].size(command.identifier or "") or 0
-        return (
-            consumers.check(speaker, command.VERB, tag)
-            or self._deliveries.check_deliver(command, consumers.acknowledged(tag), size, self._limits.incomplete_commands)
-            or self._staging[SERVER].check_use(command.VERB, command.identifier or "")
-        )
 
     def step(self, speaker: str, command: Command, id: int | None) -> None:
         """Records a command without a (sure) objection, sent as command `id` (None: unknown)."""
@@ -215,8 +214,7 @@ class Contents:
 
 def _stager(speaker: str, command: Command) -> str:
     """Returns the side that stages the file: open-ok comes from the receiver."""
-    other = SERVER if speaker == CLIENT else CLIENT
-    return other if isinstance(command, file.OpenOk) else speaker
+    return OTHER_SIDE[speaker] if isinstance(command, file.OpenOk) else speaker
 
 
 def is_global(command: Command) -> bool:

@@ -10,6 +10,7 @@ from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, TimeoutGranted
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.ledger.credit import least
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
@@ -27,19 +28,13 @@ def hear_control(session: Session, control: Control, offset: int) -> None:
 
 
 def _request_timeout(session: Session, control: controls.RequestTimeout, offset: int) -> None:
-    assert session._channel is not None
-    granted = _lesser(control.timeout, session._max_timeout)
-    session._channel.say(controls.Timeout(granted))
+    granted = least(control.timeout, session._max_timeout)
+    session._say(controls.Timeout(granted))
     session._granted(granted)
 
 
-def _lesser(a: int | None, b: int | None) -> int | None:
-    """Returns the shorter of two lifetimes; None is unlimited."""
-    return b if a is None else a if b is None else min(a, b)
-
-
 def _timeout(session: Session, control: controls.Timeout, offset: int) -> None:
-    session._granted(_lesser(control.timeout, session._wanted))
+    session._granted(least(control.timeout, session._wanted))
     session._emit(TimeoutGranted(session.name, control.timeout))
 
 
@@ -124,10 +119,6 @@ def _confirmed(session: Session, control: controls.Confirmed, offset: int) -> No
         session._emit(CommandsConfirmed(session.name, news))
 
 
-def _completed(session: Session, control: controls.Completed, offset: int) -> None:
-    completed(session, control.commands or EMPTY, control.timely_reply, offset)
-
-
 def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> None:
     """Handles session.completed: the peer has executed these commands."""
     outbound = session._outbound
@@ -208,7 +199,9 @@ _CONTROLS: Final[dict[type[Control], Callable[[Session, Any, int], None]]] = {  
     controls.CommandPoint: _command_point,
     controls.Expected: _expected,
     controls.Confirmed: _confirmed,
-    controls.Completed: _completed,
+    controls.Completed: lambda session, control, offset: completed(
+        session, control.commands or EMPTY, control.timely_reply, offset
+    ),
     controls.KnownCompleted: _known_completed,
     controls.Flush: _flush,
     controls.Gap: _gap,

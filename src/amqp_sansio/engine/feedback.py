@@ -25,9 +25,8 @@ def tell(session: Session) -> None:
     if inbound.due:
         _completed(session, inbound.wants_timely())
     if outbound.known_due:
-        assert session._channel is not None
         for part in parts(session, outbound.take_known()):
-            session._channel.say(KnownCompleted(part))
+            session._say(KnownCompleted(part))
 
 
 def answer_flush(session: Session, asked: int) -> None:

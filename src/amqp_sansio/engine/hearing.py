@@ -23,16 +23,14 @@ from amqp_sansio.ledger.transfers import EXPLICIT, NONE, Delivery
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
+from amqp_sansio.tables.transfer import ACQUIRED, NOT_ACQUIRED
 from amqp_sansio.wire.primitives import blank
 from amqp_sansio.wire.segments import codes_of
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-_NOT_ACQUIRED: Final = rows.NOT_ACQUIRED
-_ACQUIRED: Final = rows.ACQUIRED
 RESULT_RULE: Final = "execution.result.value"
 """A result must have the type that its command declares."""
 _new: Final = tuple.__new__  # what a NamedTuple does, at a third of the cost
@@ -172,7 +170,7 @@ def hear_transfer(
     explicit = accept_mode == EXPLICIT if accept_mode is not None else session.profile.strict or not session.delivers
     if explicit or subscription is not None:
         # A published message is not acquired by a reader: the mode only has a meaning from a queue to its reader.
-        state = _NOT_ACQUIRED if acquire_mode and not session.delivers else _ACQUIRED
+        state = NOT_ACQUIRED if acquire_mode and not session.delivers else ACQUIRED
         deliveries = session._transfers.deliveries
         deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False, charge))
         if len(deliveries) > session.limits.incomplete_commands:
@@ -249,7 +247,7 @@ def _hear_command(
         _too_many(session, id, command.VERB, codes, offset)
         return
     note = _NOTES.get(type(command))
-    throttled = session._outbound.producer.available if session._outbound.producer is not None else INFINITE
+    before = session._outbound.allowance
     if note is not None or command.VERB in CONTENT_VERBS:
         wrong = note(session, id, command) if note is not None else hear_content(session, id, command, header, body)
         if wrong is not None:
@@ -259,8 +257,8 @@ def _hear_command(
     if header and session._minds_headers:
         event.read_as(session._carrier.reading)
     session._emit_command(event)
-    available = session._outbound.producer.available if session._outbound.producer is not None else INFINITE
-    if available != throttled:
+    available = session._outbound.allowance
+    if available != before:
         session._emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
     if session.completes_on_hand_out and not command.RESULT:
         session._complete_now(RangeSet.of(id))

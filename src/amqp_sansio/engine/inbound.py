@@ -144,7 +144,7 @@ class Inbound(OwnIds):
             self.holes.discard_id(id)
             return id
         if id in self.known:
-            self.add_completed(id)  # the sender seems to have missed our report
+            self._update_completed(RangeSet.of(id))  # the sender seems to have missed our report
             self.due = True
         return DUPLICATE
 
@@ -263,12 +263,6 @@ class Inbound(OwnIds):
         self.settle_syncs()
         trim(self.known, self.next_id)
         return news
-
-    def add_completed(self, id: int) -> None:
-        """Records that a command is complete."""
-        self.known.add(id)
-        if self.counting:
-            self.untold.add(id)
 
     def _update_completed(self, ids: RangeSet) -> None:
         self.known.update(ids)

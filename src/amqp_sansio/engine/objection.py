@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from amqp_sansio.kernel.machine import Machine, Refusal
@@ -38,9 +39,4 @@ def machine_in(machine: Machine, states: object) -> Machine:
 
 def some(things: Iterable[object]) -> list[str]:
     """Returns the first eight, for an error text."""
-    shown: list[str] = []
-    for thing in things:
-        if len(shown) == 8:
-            break
-        shown.append(f"{thing!r:.80}")
-    return shown
+    return [f"{thing!r:.80}" for thing in islice(things, 8)]

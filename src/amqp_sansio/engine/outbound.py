@@ -11,13 +11,14 @@ from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout,
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le, serial_lt
 from amqp_sansio.kernel.snapshots import typed
-from amqp_sansio.ledger.credit import Credit
+from amqp_sansio.ledger.credit import INFINITE, Credit
 from amqp_sansio.ledger.ids import WIDEST, OwnIds, trim
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import ErrorCode, XaStatus
-from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER
+from amqp_sansio.tables.connection import OTHER_SIDE
+from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED
 
 _STATUSES: Final = {int(status): status for status in XaStatus}
 
@@ -81,9 +82,9 @@ class Outbound(OwnIds):
         self.refused: tuple[int, int] | None = None
 
     @property
-    def throttled(self) -> bool:
-        """Whether the peer has paused our publishing."""
-        return self.producer is not None and not self.producer.available
+    def allowance(self) -> int:
+        """How many messages we may publish: INFINITE, or as many as the peer granted if it ever throttled us."""
+        return INFINITE if self.producer is None else self.producer.available
 
     def check_room(self, octets: int, limits: Limits, commands: int = 1) -> None:
         """Raises LimitError when `commands` commands of `octets` octets in total cannot be kept for replay.
@@ -162,8 +163,7 @@ class Outbound(OwnIds):
 
     def hear_expected(self) -> bool:
         """Records a session.expected; returns whether it answers one of our flushes."""
-        receiver = SERVER if self.sender == CLIENT else CLIENT
-        if self.stream.step(receiver, EXPECTED) is not None or not self.expected_asked:
+        if self.stream.step(OTHER_SIDE[self.sender], EXPECTED) is not None or not self.expected_asked:
             return False
         self.expected_asked -= 1
         return True

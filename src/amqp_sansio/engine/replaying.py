@@ -17,7 +17,6 @@ from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.segments import codes_of
 
 if TYPE_CHECKING:
-    from amqp_sansio.engine.outbound import Outbound
     from amqp_sansio.engine.session import Session
 
 
@@ -107,9 +106,13 @@ def go_on(session: Session) -> None:
             continue
         id = replaying.next()
         if id is None:
-            _done(session)
+            session._resumed()
+            if session._inbound.resume():
+                session._touch()
             return
-        if not _fits(session, outbound, id, size - 12):
+        payload, header, _ = outbound.kept[id]
+        # Only deliveries may split their headers.
+        if len(payload) > size - 12 or (len(header or b"") > size - 12 and not session.delivers):
             _give_up(session, Origin.LOCAL, f"command {id} does not fit into the frames of this connection")
             return
         if outbound.position != id:
@@ -134,18 +137,6 @@ def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | 
     return False
 
 
-def _fits(session: Session, outbound: Outbound, id: int, room: int) -> bool:
-    """Returns whether a command fits into frames with this much room each; only deliveries may split their headers."""
-    payload, header, _ = outbound.kept[id]
-    return len(payload) <= room and (len(header or b"") <= room or session.delivers)
-
-
-def _done(session: Session) -> None:
-    session._resumed()
-    if session._inbound.resume():
-        session._touch()
-
-
 def _give_up(session: Session, origin: Origin, text: str) -> None:
     """Ends a session that cannot be resumed.
 
@@ -155,6 +146,5 @@ def _give_up(session: Session, origin: Origin, text: str) -> None:
         description = f"session cannot be resumed: {text}"
         say_exception(session, execution.Exception_(ErrorCode.ILLEGAL_STATE, description=description))
     else:
-        assert session._channel is not None
-        session._channel.say(controls.Detach(session.name))
+        session._say(controls.Detach(session.name))
     session._leave(origin, None, text, ended=True)

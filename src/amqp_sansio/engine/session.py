@@ -19,7 +19,7 @@ from amqp_sansio.engine.transmit import ALONE, prepare, say, say_exception, tran
 from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import Event, Origin, SessionAttached, SessionDetached, TransactionEnded, TransactionOutcome, Violation
 from amqp_sansio.kernel.deadlines import AT_ONCE, moment_of
-from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.machine import Machine, spoken_by
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import TOP, RangeSet, whole
 from amqp_sansio.kernel.snapshots import typed
@@ -28,7 +28,7 @@ from amqp_sansio.ledger.transfers import Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as controls
-from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, ErrorCode, RejectCode
 from amqp_sansio.spec.values import Value
 from amqp_sansio.tables.demarcation import TX
@@ -277,6 +277,11 @@ class Session:
             return 4, 1
         return None, None
 
+    def _say(self, control: Control) -> None:
+        """Writes a control on the session's channel."""
+        assert self._channel is not None
+        self._channel.say(control)
+
     def _emit(self, event: Event) -> None:
         """Passes an event to the connection."""
         self._carrier._emit(event)
@@ -310,8 +315,7 @@ class Session:
     @property
     def legal(self) -> tuple[str, ...]:
         """The verbs that a caller may use now."""
-        prefix = f"{self.role}:"
-        return tuple([word.removeprefix(prefix) for word in self._endpoint.legal if word.startswith(prefix)])
+        return spoken_by(self.role, self._endpoint.legal)
 
     def request_timeout(self, seconds: int | None) -> None:
         """Asks the other side to keep the session for so long while detached; `TimeoutGranted` reports what it grants.
@@ -320,8 +324,7 @@ class Session:
         """
         self.check_speak("session.request-timeout")
         check_seconds(seconds)
-        assert self._channel is not None
-        self._channel.say(controls.RequestTimeout(seconds))
+        self._say(controls.RequestTimeout(seconds))
         self._wanted = seconds
         if seconds != 0:
             self._outbound.begin_retaining()
@@ -389,7 +392,7 @@ class Session:
         self.check_open("session.attach")
         if self.state == "attaching" and not force:
             return
-        if not self._channel.can_say(ATTACH):
+        if not self._channel.dialogue.can(self.role, ATTACH):
             raise LocalProtocolError("session.attach", "detaching", ("after session.detached",))
         self._channel.say(controls.Attach(self.name, force))
         first = self.state == "detached"
@@ -403,9 +406,8 @@ class Session:
         if not self._may(DETACH):
             raise SessionDetachedError("session.detach", self.name, self._cause)
         self.check_open("session.detach")
-        assert self._channel is not None
         self._flush_pending()
-        self._channel.say(controls.Detach(self.name))
+        self._say(controls.Detach(self.name))
         self._step(self.role, DETACH)
         self._cause = "detached by us"
 
@@ -578,8 +580,7 @@ class Session:
         """Asks the other side which commands it expects, has confirmed and has completed so far.  Not a barrier (see
         `sync`)."""
         self.check_speak("session.flush")
-        assert self._channel is not None
-        self._channel.say(controls.Flush(expected, confirmed, completed))
+        self._say(controls.Flush(expected, confirmed, completed))
         if expected:
             self._outbound.ask_expected()
 
@@ -617,18 +618,13 @@ class Session:
 
         Also works while the session is detached and resumable: it reports them when it is attached again.
         """
-        done = as_ids(ids)
-        self._check_lives("session.completed")
-        self._check_incomplete("session.completed", done)
+        done = self._incomplete("session.completed", ids)
         self._inbound.check_results_given(done)
         self._complete_now(done)
 
     def confirm(self, ids: Ids) -> None:
         """Promises that these commands of the other side will complete; the session reports it on request."""
-        sure = as_ids(ids)
-        self._check_lives("session.confirmed")
-        self._check_incomplete("session.confirmed", sure)
-        self._inbound.confirmed.update(sure)
+        self._inbound.confirmed.update(self._incomplete("session.confirmed", ids))
 
     def result(self, id: CommandId, value: Struct | None = None) -> CommandId:
         """Sends the result of a command of the other side, once, before it is completed."""
@@ -657,17 +653,19 @@ class Session:
             execution.Exception_(code, id, class_code, command_code, field_index, text or None, error_info)
         )  # fmt: skip
 
-    def _check_lives(self, said: str) -> None:
-        """Raises SessionDetachedError unless a report can reach the other side, now or when the session is resumed."""
-        if not self._established or self.state in ("attaching", "refused", "detaching", "ended"):
-            raise SessionDetachedError(said, self.name, self._cause)
-
     def _refuse(self, exception: execution.Exception_) -> CommandId:
         id = say_exception(self, exception)
         self._refused(self.role, f"we refused it with {exception.error_code}: {exception.description or ''}")
         return id
 
-    def _check_incomplete(self, verb: str, ids: RangeSet) -> None:
+    def _incomplete(self, verb: str, given: Ids) -> RangeSet:
+        """Returns the ids of incomplete commands that a report is about.
+
+        Raises SessionDetachedError unless it can reach the other side, now or when the session is resumed.
+        """
+        ids = as_ids(given)
+        if not self._established or self.state in ("attaching", "refused", "detaching", "ended"):
+            raise SessionDetachedError(verb, self.name, self._cause)
         incomplete = self._inbound.outstanding.freeze()
         if self._inbound.skipped.highs:
             incomplete |= self._inbound.skipped.freeze()
@@ -675,6 +673,7 @@ class Session:
             legal = (f"{verb} {incomplete}",) if incomplete else ()
             what = f"{ids - incomplete} not incomplete" if ids else "no ids"
             raise LocalProtocolError(f"{verb} {ids}", what, legal)
+        return ids
 
     def __repr__(self) -> str:
         return f"<Session {self.name!r} {self.state}>"
@@ -694,17 +693,11 @@ class Session:
             self._step(speaker, ATTACHED_AGAIN)
             self._subscriptions.resume(self._outbound.next_id)
             self._cause = "waiting for what the other side expects"
-            assert self._channel is not None
-            self._channel.say(controls.Flush(True, True, True))
+            self._say(controls.Flush(True, True, True))
             self._outbound.ask_expected()
         else:
             self._step(speaker, ATTACHED)
             self._ready(False)
-
-    def _accepted(self) -> None:
-        """Begins an attachment that the other side requested, and was just accepted."""
-        self._begin()
-        self._attached(self.role)
 
     def _resumed(self, resumed: bool = True) -> None:
         """Resumes after the other side reported what it expects.  `resumed`: it still has the state of the session."""

@@ -10,6 +10,7 @@ from amqp_sansio.engine.contents import CONTENT_VERBS, say_content
 from amqp_sansio.engine.demarcation import Effect
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError, EncodeError, LimitError, LocalProtocolError, NoCredit
+from amqp_sansio.kernel.machine import spoken_by
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
@@ -166,7 +167,7 @@ def _unsettleable(transfers: Transfers[Subscription], verb: str, ids: RangeSet, 
     if bad:
         delivery = transfers.deliveries[bad[0]]
         words = rows.TRANSFER[delivery.accept_mode].legal([delivery.state])
-        legal += [f"{word.removeprefix('recipient:')} {bad[0]}" for word in words if word.startswith("recipient:")]
+        legal += [f"{word} {bad[0]}" for word in spoken_by(rows.RECIPIENT, words)]
         state = f"{bad[0]} is {delivery.state}"
     else:
         state = "no such unsettled transfer" if ids else "no ids"
@@ -278,10 +279,9 @@ def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
 
 def write_point(session: Session) -> None:
     """Sends a command-point when the peer would give the next command another id."""
-    assert session._channel is not None
     outbound = session._outbound
     if outbound.position != outbound.next_id:
-        session._channel.say(controls.CommandPoint(outbound.next_id, 0))
+        session._say(controls.CommandPoint(outbound.next_id, 0))
         outbound.point(outbound.next_id)
 
 

@@ -127,8 +127,10 @@ class TwoPhase:
         """`branches`: the xid of each participant, by any name.  Raises EncodeError when there is none, or it is no xid."""
         if not branches:
             raise EncodeError("two-phase commit", "takes at least one branch")
-        for name, xid in branches.items():
-            _check_branch(name, xid)
+        given: list[tuple[object, object]] = [*branches.items()]
+        for name, xid in given:
+            if not isinstance(name, str) or not isinstance(xid, dtx.Xid):
+                raise EncodeError("two-phase commit", f"takes names and xids, not {name!r:.40}: {type(xid).__name__}")
         self._branches: Final = dict(branches)
         self._machines: Final = {name: Machine(rows.TWO_PHASE) for name in branches}
         self._course: Course = "alone" if len(branches) == 1 else "voting"
@@ -148,7 +150,9 @@ class TwoPhase:
                 found.append(Ask(name, _COMMANDS[verb](self._branches[name])))
         if self._course == "deciding" and not self._decided:
             self._decided = True
-            found.append(Decide(Decision(self._prepared())))
+            machines, branches = self._machines, self._branches.items()
+            prepared = [(name, xid) for name, xid in branches if machines[name].state == rows.PREPARED]
+            found.append(Decide(Decision(tuple(prepared))))
         return tuple(found)
 
     @property
@@ -164,7 +168,7 @@ class TwoPhase:
             return False
         machine = self._machines[participant]
         if isinstance(event, BranchAnswered) and machine.state != rows.LISTING:
-            if key_of(event.xid) != key_of(self._branches[participant]) or event.verb not in _ASKED_IN[machine.state]:
+            if key_of(event.xid) != key_of(self._branches[participant]) or event.verb != _ASKED_IN[machine.state]:
                 return False
             self.answered(participant, event.status, event.refused)
             return True
@@ -189,7 +193,11 @@ class TwoPhase:
             word = rows.LOST
         else:
             word = rows.NO_SUCH if refused == ErrorCode.NOT_FOUND and not listing else rows.REFUSED
-        self._note_broken_promise(participant, machine.state, word, status)
+        # A prepared branch that was rolled back or has vanished unasked is as bad as a heuristic outcome.
+        if machine.state in (rows.COMMITTING, rows.COMMITTING_AGAIN) and word in (rows.RBROLLBACK, rows.RBTIMEOUT):
+            self.heuristics[participant] = XaStatus.XA_HEURRB
+        elif machine.state == rows.COMMITTING and word == rows.NO_SUCH:
+            self.heuristics[participant] = XaStatus.XA_HEURHAZ
         machine.step(rows.PARTICIPANT, word)
         self._advance()
 
@@ -293,25 +301,22 @@ class TwoPhase:
         snapshot.
         """
         try:
-            return cls._restore(*snapshot)
+            version, course, branches = snapshot
+            if version != VERSION:
+                raise ValueError(f"version {version!r}")
+            if course not in ("voting", "alone", "deciding", "committing", "rolling back") or not isinstance(branches, tuple):
+                raise ValueError(f"course {course!r}")
+            made = cls({_text(name): _xid(key) for name, key, _, _ in branches})
+            made._course = course
+            for name, _, state, status in branches:
+                if state not in rows.TWO_PHASE.states:
+                    raise ValueError(f"state {state!r}")
+                made._machines[name] = Machine(rows.TWO_PHASE, (state,))
+                if status is not None:
+                    made.heuristics[name] = XaStatus(status)
+            return made
         except (TypeError, ValueError, EncodeError) as why:
             raise DecodeError("snapshot", 0, f"not a snapshot of a two-phase commit: {why}") from None
-
-    @classmethod
-    def _restore(cls, version: object, course: object, branches: object) -> TwoPhase:
-        if version != VERSION:
-            raise ValueError(f"version {version!r}")
-        if course not in ("voting", "alone", "deciding", "committing", "rolling back") or not isinstance(branches, tuple):
-            raise ValueError(f"course {course!r}")
-        made = cls({_text(name): _xid(key) for name, key, _, _ in branches})
-        made._course = course
-        for name, _, state, status in branches:
-            if state not in rows.TWO_PHASE.states:
-                raise ValueError(f"state {state!r}")
-            made._machines[name] = Machine(rows.TWO_PHASE, (state,))
-            if status is not None:
-                made.heuristics[name] = XaStatus(status)
-        return made
 
     # --- internals ------------------------------------------------------------------------------------------------------------
 
@@ -328,17 +333,6 @@ class TwoPhase:
         elif states <= {rows.PREPARED, rows.READ_ONLY}:
             self._course = "deciding"
 
-    def _prepared(self) -> tuple[tuple[str, dtx.Xid], ...]:
-        machines = self._machines
-        return tuple([(name, xid) for name, xid in self._branches.items() if machines[name].state == rows.PREPARED])
-
-    def _note_broken_promise(self, participant: str, state: str, word: str, status: int | None) -> None:
-        """Records a prepared branch that was rolled back or has vanished unasked: as bad as a heuristic outcome."""
-        if state in (rows.COMMITTING, rows.COMMITTING_AGAIN) and word in (rows.RBROLLBACK, rows.RBTIMEOUT):
-            self.heuristics[participant] = XaStatus.XA_HEURRB
-        elif state == rows.COMMITTING and word == rows.NO_SUCH:
-            self.heuristics[participant] = XaStatus.XA_HEURHAZ
-
     def _awaits(self, participant: str) -> bool:
         machine = self._machines.get(participant)
         return machine is not None and machine.state in rows.AWAITED
@@ -354,14 +348,14 @@ class TwoPhase:
         return f"<TwoPhase {self._course}: {self.states}>"
 
 
-_ASKED_IN: Final[dict[str, tuple[str, ...]]] = {
-    rows.PREPARING: ("dtx.prepare",),
-    rows.COMMITTING: ("dtx.commit",),
-    rows.COMMITTING_AGAIN: ("dtx.commit",),
-    rows.ALONE: ("dtx.commit",),
-    rows.ALONE_AGAIN: ("dtx.commit",),
-    rows.ROLLING_BACK: ("dtx.rollback",),
-    rows.FORGETTING: ("dtx.forget",),
+_ASKED_IN: Final = {
+    rows.PREPARING: "dtx.prepare",
+    rows.COMMITTING: "dtx.commit",
+    rows.COMMITTING_AGAIN: "dtx.commit",
+    rows.ALONE: "dtx.commit",
+    rows.ALONE_AGAIN: "dtx.commit",
+    rows.ROLLING_BACK: "dtx.rollback",
+    rows.FORGETTING: "dtx.forget",
 }
 
 
@@ -387,11 +381,6 @@ def presumed_aborts(
             made.append(TwoPhase.abandon(first))
             listed = rest
     return made
-
-
-def _check_branch(name: object, xid: object) -> None:
-    if not isinstance(name, str) or not isinstance(xid, dtx.Xid):
-        raise EncodeError("two-phase commit", f"takes names and xids, not {name!r:.40}: {type(xid).__name__}")
 
 
 def _text(value: object) -> str:

@@ -34,7 +34,7 @@ from amqp_sansio.spec.session import (
     KnownCompleted,
 )
 from amqp_sansio.spec.tx import Rollback
-from amqp_sansio.tables.connection import HANDSHAKE, SESSION, ConnectionDialogue
+from amqp_sansio.tables.connection import HANDSHAKE, OTHER_SIDE, SESSION, ConnectionDialogue
 from amqp_sansio.tables.session import (
     ATTACH,
     CLIENT,
@@ -245,7 +245,7 @@ class ChannelWitness:
     def _stream(self, sender: str) -> StreamWitness:
         stream = self._streams.get(sender)
         if stream is None:
-            stream = self._streams[sender] = StreamWitness(self._findings, sender, _other(sender), self._late)
+            stream = self._streams[sender] = StreamWitness(self._findings, sender, OTHER_SIDE[sender], self._late)
         return stream
 
     @property
@@ -254,11 +254,6 @@ class ChannelWitness:
         if credit is None:
             credit = self.credit = CreditWitness(self._findings, self._late)
         return credit
-
-    def _transactions_of_client(self) -> DemarcationWitness:
-        if self._transactions is None:
-            self._transactions = DemarcationWitness(self._findings, self._unheard)
-        return self._transactions
 
     def _goes_on(self, speaker: str) -> None:
         """Records that the session began elsewhere, or that `speaker` replays: its subscriptions are not all known."""
@@ -288,7 +283,7 @@ class ChannelWitness:
         if not self._may(speaker, control.VERB):
             self.refused(speaker, control)
             return
-        other = _other(speaker)
+        other = OTHER_SIDE[speaker]
         if isinstance(control, Completed):
             self.completes(speaker, control.commands)
         elif isinstance(control, CommandPoint):
@@ -408,7 +403,7 @@ class ChannelWitness:
             if speaker == SERVER:
                 self._credited.book.delivered(None, word.destination or "", octets, octets)
         elif isinstance(word, Accept | Reject | Release):
-            self._stream(_other(speaker)).heard(word.VERB, word.transfers or EMPTY)
+            self._stream(OTHER_SIDE[speaker]).heard(word.VERB, word.transfers or EMPTY)
         elif isinstance(word, Command) and speaker == CLIENT:
             self._credited.hear(None, word, judged=False)
 
@@ -442,13 +437,13 @@ class ChannelWitness:
     def accepts(self, speaker: str, ids: RangeSet) -> int | None:
         """Records a message.accept of `speaker` while `quiet`; returns the id of that command."""
         id = self._streams[speaker].taken()
-        self._stream(_other(speaker)).settled(Accept.VERB, ids, True)
+        self._stream(OTHER_SIDE[speaker]).settled(Accept.VERB, ids, True)
         return id
 
     def completes(self, speaker: str, ids: RangeSet | None) -> None:
         """Records a legal session.completed of `speaker`."""
         self._moves(speaker, ids)
-        fresh = self._stream(_other(speaker)).completed(ids)
+        fresh = self._stream(OTHER_SIDE[speaker]).completed(ids)
         if fresh:
             self.content.completed(speaker, fresh)
 
@@ -470,7 +465,7 @@ class ChannelWitness:
         return self._stream(speaker).taken()
 
     def _carries(self, speaker: str, id: int | None, command: Command, octets: int, charge: int) -> None:
-        other = _other(speaker)
+        other = OTHER_SIDE[speaker]
         if isinstance(command, Transfer):
             self._sent(speaker, id, command, octets, charge)
         elif isinstance(command, Accept | Reject | Release | Acquire):
@@ -490,7 +485,9 @@ class ChannelWitness:
             if isinstance(command, Rollback):
                 self._stream(other).rolled_back()
             if command.VERB in _TRANSACTIONAL:
-                self._transactions_of_client().hear(id, command)
+                if self._transactions is None:
+                    self._transactions = DemarcationWitness(self._findings, self._unheard)
+                self._transactions.hear(id, command)
 
     # --- gaps -----------------------------------------------------------------------------------------------------------------
 
@@ -512,11 +509,7 @@ class ChannelWitness:
         if speaker == CLIENT:
             self.name = None
         self._stream(speaker).lost()
-        self._stream(_other(speaker)).feedback_lost()
-
-
-def _other(speaker: str) -> str:
-    return SERVER if speaker == CLIENT else CLIENT
+        self._stream(OTHER_SIDE[speaker]).feedback_lost()
 
 
 def _named(codes: type[DetachCode] | type[ErrorCode], code: int | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS, Findings
-from amqp_sansio.kernel.machine import Machine, Refusal
+from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import (
     EMPTY,
     MutableRangeSet,
@@ -59,24 +59,21 @@ class CreditWitness:
         book = self.book
         if isinstance(command, Subscribe):
             if not book.subscribe(destination) and judged and not book.doubt:
-                self._twice(destination)
+                # Deployed brokers refuse a second subscription to a destination; qpidd accepts it for the empty name.
+                tell = self._findings.breach if destination else self._findings.letter
+                tell(
+                    "message.subscribe.destination.unique-subscriber-destination",
+                    f"message.subscribe of destination {destination[:80]!r}",
+                    "a subscription of this session has this destination",
+                    ("another destination", f"message.cancel of destination {destination[:80]!r}"),
+                    ErrorCode.NOT_ALLOWED,
+                )
         elif isinstance(command, Flow):
             book.grant(destination, OCTET if command.unit else MESSAGE, INFINITE if command.value is None else command.value)
         elif isinstance(command, SetFlowMode):
             self._mode(destination, command.flow_mode or 0, judged)
         else:
             book.take_back(destination, id, isinstance(command, Flush), isinstance(command, Cancel))
-
-    def _twice(self, destination: str) -> None:
-        """Reports a second subscription to a destination: deployed brokers refuse it; qpidd accepts it for the empty name."""
-        tell = self._findings.breach if destination else self._findings.letter
-        tell(
-            "message.subscribe.destination.unique-subscriber-destination",
-            f"message.subscribe of destination {destination[:80]!r}",
-            "a subscription of this session has this destination",
-            ("another destination", f"message.cancel of destination {destination[:80]!r}"),
-            ErrorCode.NOT_ALLOWED,
-        )
 
     def _mode(self, destination: str, mode: int, judged: bool) -> None:
         entry = self.book.entries.get(destination)
@@ -98,7 +95,15 @@ class CreditWitness:
             unit = book.delivered(id, destination, octets, charge)
             if unit is not None and not entry.doubt and not book.doubt:
                 entry.doubt = True
-                self._excess(entry.book.most_octets if unit == OCTET else entry.book.most_messages, destination, unit, charge)
+                left = entry.book.most_octets if unit == OCTET else entry.book.most_messages
+                cost = charge if unit == OCTET else 1
+                self._findings.divergence(
+                    CREDIT_RULE,
+                    f"message.transfer to destination {destination[:80]!r}",
+                    f"a transfer of {cost} beyond the {UNITS[unit]} credit of its destination, of which {left or 0} was left",
+                    (f"message.transfer of at most {left}",) if left else (),
+                    about=destination[:80],
+                )
         elif not book.doubt:
             self._findings.divergence(
                 DESTINATION_RULE,
@@ -107,16 +112,6 @@ class CreditWitness:
                 tuple([repr(name[:80]) for name in list(book.entries)[:10]]),
                 about=destination[:80],
             )
-
-    def _excess(self, left: int | None, destination: str, unit: int, charge: int) -> None:
-        cost = charge if unit == OCTET else 1
-        self._findings.divergence(
-            CREDIT_RULE,
-            f"message.transfer to destination {destination[:80]!r}",
-            f"a transfer of {cost} beyond the {UNITS[unit]} credit of its destination, of which {left or 0} was left",
-            (f"message.transfer of at most {left}",) if left else (),
-            about=destination[:80],
-        )
 
 
 _COMPLETED: Final = "ranges of completed commands"
@@ -155,8 +150,7 @@ class StreamWitness:
         refusal = self._machine.step(self._sender, COMMAND)
         if refusal is not None:
             text = "a command before the first command-point of this attachment"
-            legal = (COMMAND_POINT,)
-            self._findings.breach(RULE_UNPOINTED, verb, text, legal, 409)
+            self._findings.breach(RULE_UNPOINTED, verb, text, (COMMAND_POINT,), 409)
             return None
         id = self.taken()
         if self.ids is not None and id is not None and command is not None and command.RESULT:
@@ -249,14 +243,11 @@ class StreamWitness:
         """Judges session.completed; returns the ids that were not complete before."""
         self._machine.step(self._receiver, COMPLETED)
         book = self.ids
-        if ids is None or book is None:
+        if not ids or book is None:
             return EMPTY
         ranges = ids.ranges
-        if not ranges:
-            return EMPTY
         if not self._findings.strict and len(ranges) == 1:
-            low, high = ranges[0]
-            news = book.complete_run(low, high)
+            news = book.complete_run(*ranges[0])
             if news is not None:
                 return news
         news = book.complete(ids)
@@ -351,9 +342,9 @@ class StreamWitness:
         if self.transfers is not None:
             self.transfers.lose()
 
-    def flush(self, word: str) -> Refusal | None:
+    def flush(self, word: str) -> None:
         """Judges session.flush."""
-        return self._machine.step(self._sender, word)
+        self._machine.step(self._sender, word)
 
     def unsettle(self) -> None:
         """Makes every state possible: the next unit may come out of order."""
@@ -362,11 +353,8 @@ class StreamWitness:
     def lost(self) -> None:
         """Records a gap: ids are unknown until the next command-point."""
         self._late = True
-        self._machine.forget()
         self.ids = None
-        self._doubt = True
-        self._known = None
-        self.transfers = None
+        self.feedback_lost()
 
     def feedback_lost(self) -> None:
         """Records lost feedback: what the receiver has reported and settled is unknown."""
@@ -379,10 +367,9 @@ class StreamWitness:
         """Reports ids that have not been sent as a violation; up to `allowed` ids after the last one are tolerated."""
         if self.next is None or serial_diff(ids.last, self.next) < allowed:
             return False
-        code = 542
         last = serial_add(self.next, -1)
         legal = (f"ids up to {last}",) if self.next != self._floor else ("no ids: no command was sent",)
-        self._findings.breach(f"{verb}.commands", f"{verb} {_show(ids)}", "commands that have not been sent", legal, code)
+        self._findings.breach(f"{verb}.commands", f"{verb} {_show(ids)}", "commands that have not been sent", legal, 542)
         return True
 
 

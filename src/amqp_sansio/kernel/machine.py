@@ -19,6 +19,12 @@ class Row(NamedTuple):
     next_state: str
 
 
+def spoken_by(speaker: str, words: Iterable[str]) -> tuple[str, ...]:
+    """Returns the verbs of one speaker among words of the form "speaker:verb"."""
+    prefix = f"{speaker}:"
+    return tuple([word.removeprefix(prefix) for word in words if word.startswith(prefix)])
+
+
 class Refusal(NamedTuple):
     """`speaker` may not send `verb` in any of `states`; `legal` lists the legal words of both sides there, as
     "speaker:verb"."""
@@ -36,8 +42,7 @@ class Refusal(NamedTuple):
 
     def legal_for(self, speaker: str) -> tuple[str, ...]:
         """Returns the verbs that `speaker` may send there."""
-        prefix = f"{speaker}:"
-        return tuple([entry.removeprefix(prefix) for entry in self.legal if entry.startswith(prefix)])
+        return spoken_by(speaker, self.legal)
 
 
 class Table:

@@ -319,8 +319,8 @@ class CreditBook:
         """Records that the deliverer has completed a stop, flush or cancel: earlier grants are void."""
         self.end_flush(id)
         if id == self._barrier:  # an earlier one removes no more than the last one will
-            self.most_messages = _least(self.most_messages, self._since_messages)
-            self.most_octets = _least(self.most_octets, self._since_octets)
+            self.most_messages = least(self.most_messages, self._since_messages)
+            self.most_octets = least(self.most_octets, self._since_octets)
             self._barrier = None
             self._look()
 
@@ -409,5 +409,6 @@ def _sum(amount: int | None, more: int | None) -> int | None:
     return None if amount is None or more is None else amount + more
 
 
-def _least(one: int | None, other: int | None) -> int | None:
+def least(one: int | None, other: int | None) -> int | None:
+    """Returns the lesser of two amounts; None is unlimited."""
     return other if one is None else one if other is None else min(one, other)

@@ -12,6 +12,7 @@ from amqp_sansio.kernel.machine import Machine, Refusal, Row, Table
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
+OTHER_SIDE: Final = {CLIENT: SERVER, SERVER: CLIENT}
 
 # Verbs that are not controls.
 PROTOCOL_HEADER: Final = "protocol-header"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.kernel.machine import Machine, Refusal, Row, Table
+from amqp_sansio.tables.connection import OTHER_SIDE
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
@@ -89,8 +90,7 @@ class AttachmentDialogue:
         """Takes the word `verb` of `speaker` (see `attachment_verb`); a refused word moves neither machine."""
         refusal = self.machines[speaker].step(speaker, verb)
         if refusal is None:
-            other = SERVER if speaker == CLIENT else CLIENT
-            self.machines[other].step(speaker, verb)
+            self.machines[OTHER_SIDE[speaker]].step(speaker, verb)
         return refusal
 
     def can(self, speaker: str, verb: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from amqp_sansio.captures.replay.doubt import DECIDED
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import XaStatus
@@ -24,7 +25,6 @@ _OUTCOMES: Final = {
 """The outcome of a branch by the status and the command that it answers."""
 _OTHERWISE: Final = {"rdonly": "read-only", "rbtimeout": "timed-out", "rbrollback": "failed", "heur": "heuristic"}
 """The outcome by the status alone."""
-_FINAL: Final = frozenset(("committed", "rolled-back", "read-only", "timed-out", "forgotten"))
 
 
 def name_of(xid: Xid) -> str:
@@ -137,16 +137,15 @@ class Branches:
         branch.outcome = outcome or branch.outcome
         if outcome == "prepared":
             branch.prepared = time
-        if branch.outcome in _FINAL:
+        if branch.outcome in DECIDED:
             self._leave(xid)
 
     def completed(self, verb: str, xid: str) -> None:
         """Notes the completion of a command about a branch, the only answer to dtx.forget."""
-        if verb == "dtx.forget":
-            branch = self._branches.get(xid)
-            if branch is not None:
-                branch.outcome = "forgotten"
-                self._leave(xid)
+        branch = self._branches.get(xid) if verb == "dtx.forget" else None
+        if branch is not None:
+            branch.outcome = "forgotten"
+            self._leave(xid)
 
     def refused(self, verb: str, xid: str, code: int | None) -> None:
         """Notes that the broker refused a command about a branch, which therefore had no effect."""

@@ -237,7 +237,6 @@ class Session:
             self.demarcation = "dtx"
         elif isinstance(command, Commit | Rollback):
             if self.tx is None and self.demarcation is None:  # selected before the capture began
-                self.demarcation = "tx"
                 self._begin_tx()
             if self.tx is not None:
                 self.tx.ends(time, id, isinstance(command, Commit))
@@ -256,11 +255,13 @@ class Session:
 
     def _begin_tx(self) -> None:
         """Begins local transactions: from here on accepts wait for a commit, and so do the doubtful earlier ones."""
+        self.demarcation = "tx"
         self.tx = Transactions(self._rows, (self.name, self.channel), self.server)
+        current = self.tx.current
         for message in self._maybe:
-            message.fated().transaction = self.tx.current.number
-        self.tx.current.accepts += len(self._maybe)
-        self.tx.current.accepted += self._maybe
+            message.fated().transaction = current.number
+        current.accepts += len(self._maybe)
+        current.accepted += self._maybe
         self._maybe = []
 
     def _result(self, other: Half, command: Result, time: int) -> None:
@@ -307,12 +308,11 @@ class Session:
         self.client.completed(ids, time)
         if self.tx is not None:
             self.tx.completed(ids, time)
-        if self._about:
-            for id in self._about.among(ids):
-                verb, xid = self._about[id]
-                if verb in ("dtx.forget", "dtx.set-timeout"):
-                    del self._about[id]
-                    self._branches.completed(verb, xid)
+        for id in self._about.among(ids) if self._about else ():
+            verb, xid = self._about[id]
+            if verb in ("dtx.forget", "dtx.set-timeout"):
+                del self._about[id]
+                self._branches.completed(verb, xid)
 
     def lost_of_server(self) -> None:
         """Notes a gap in the server's stream: its answers to the client's commands, and its own ids, are unknown."""

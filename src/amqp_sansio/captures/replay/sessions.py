@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Talk
@@ -19,14 +19,12 @@ from amqp_sansio.captures.replay.transactions import Transaction, Transactions
 from amqp_sansio.engine.observed import Answered, Transfers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.framing import KnownCommand
-
-INFINITE: Final = 0xFFFFFFFF
-UNREAD: Final = NOTHING, None
 
 
 class Sessions(History):
@@ -51,14 +49,13 @@ class Sessions(History):
         session = self._session(channel)
         last = heard.time
         start = heard.start
-        file, offset = packet_place(heard.packet)
         conversation = self._talk.conversation
         first = conversation.time_of(speaker, start + 1)
         if session is None:
             session = self._begin(channel, said.session, first, False)
         command = said.command
         if not isinstance(command, Transfer):
-            session.command(speaker, said, When(first, last, start, file, offset))
+            session.command(speaker, said, When(first, last, start, *packet_place(heard.packet)))
             return False
         header, body = said.header, said.body
         content = None
@@ -66,7 +63,7 @@ class Sessions(History):
             content = last
             if first != last:
                 content = conversation.time_of(speaker, start + 2 * FRAME_HEADER_SIZE + len(said.payload) + 1)
-        properties = properties_of(structs_of(said)) if header else UNREAD
+        properties = properties_of(structs_of(said)) if header else (NOTHING, None)
         kept = self._head
         known = KnownCommand(channel, command, bool(said.sync), said.payload)
         size = None if body is None else len(body)

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from amqp_sansio.engine.channels.base import CONFIRMING, TRANSACTED, Asked, BaseChannel, Contents, MethodId, waits
 from amqp_sansio.errors import FlowStopped, LimitError, LocalProtocolError
+from amqp_sansio.kernel.machine import spoken_by
 from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.ledger.pending_replies import Answered
 from amqp_sansio.ledger.tags import UNKNOWN
@@ -121,8 +122,7 @@ def _recover(on: BaseChannel, method: Method, _: Answer) -> Effect:
 def _switch(on: BaseChannel, method: Method, _: Answer) -> Effect:
     verb = method.VERB
     if not on._mode.can(CLIENT, verb):
-        legal = on._mode.table.legal(on._mode.states)
-        mine = tuple([each.removeprefix("client:") for each in legal if each.startswith("client:")])
+        mine = spoken_by(CLIENT, on._mode.legal)
         rule = "confirm and tx exclude each other" if verb.endswith("select") else "tx.select comes first"
         raise LocalProtocolError(verb, f"{on.mode} mode", mine, rule)
 

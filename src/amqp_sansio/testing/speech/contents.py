@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import ClassVar
 
 from amqp_sansio.grammar.automaton import Word
@@ -11,7 +12,7 @@ from amqp_sansio.spec import file, stream
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.testing.speech.commands import BODY, Client
-from amqp_sansio.testing.speech.step import Said, Step
+from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, speaker_of
 
 
@@ -48,21 +49,26 @@ class ContentVoice(Client):
         """Returns the header struct of the class."""
         return [file.FileProperties(content_type="text/plain")]
 
+    def common(self, spec: ModuleType) -> dict[str, Command]:
+        """Returns the commands of a class that have the same fields in the other one."""
+        return {
+            "qos-ok": spec.QosOk(),
+            "consume": spec.Consume(self.q, "t"),
+            "consume nowait": spec.Consume(self.q, "t", nowait=True),
+            "consume-ok": spec.ConsumeOk("t"),
+            "cancel": spec.Cancel("t"),
+            "return": spec.Return(312, "no route", "", self.q),
+        }
+
     def commands(self) -> dict[str, Command]:
         """Returns the commands by name, without the class."""
         q = self.q
-        return {
+        return self.common(file) | {
             "qos": file.Qos(0, 10),
-            "qos-ok": file.QosOk(),
-            "consume": file.Consume(q, "t"),
-            "consume nowait": file.Consume(q, "t", nowait=True),
-            "consume-ok": file.ConsumeOk("t"),
-            "cancel": file.Cancel("t"),
             "open": file.Open("f", len(BODY)),
             "open-ok": file.OpenOk(0),
             "stage": file.Stage(),
             "publish": file.Publish("", q, identifier="f"),
-            "return": file.Return(312, "no route", "", q),
             "deliver": file.Deliver("t", self._tag, False, "", q, "f"),
             "deliver no-ack": file.Deliver("t", self._tag, False, "", q, "f"),
             "ack": file.Ack(1),
@@ -77,7 +83,6 @@ class ContentVoice(Client):
     def say(self, word: Word) -> list[Step]:
         who = speaker_of(word)
         verb = word.partition(":")[2]
-        said: Said
         if verb == "session.completed":
             if who == "server":
                 ids = RangeSet.of(*self._cancels[-1:])
@@ -86,9 +91,8 @@ class ContentVoice(Client):
             return [self.step(who, s.Completed(ids), word)]
         short = verb.partition(".")[2]
         said = self.commands()[short]
-        if self.content(short):
-            return [self.step(who, said, word, header=self.header, body=BODY)]
-        return [self.step(who, said, word)]
+        content = {"header": self.header, "body": BODY} if self.content(short) else {}
+        return [self.step(who, said, word, **content)]
 
     def hear(self, step: Step) -> Word | None:
         said = step.said
@@ -109,17 +113,10 @@ class StreamClassVoice(ContentVoice):
         return [stream.StreamProperties(content_type="text/plain")]
 
     def commands(self) -> dict[str, Command]:
-        q = self.q
-        return {
+        return self.common(stream) | {
             "qos": stream.Qos(0, 10, 0),
-            "qos-ok": stream.QosOk(),
-            "consume": stream.Consume(q, "t"),
-            "consume nowait": stream.Consume(q, "t", nowait=True),
-            "consume-ok": stream.ConsumeOk("t"),
-            "cancel": stream.Cancel("t"),
-            "publish": stream.Publish("", q),
-            "return": stream.Return(312, "no route", "", q),
-            "deliver": stream.Deliver("t", self._tag, "", q),
+            "publish": stream.Publish("", self.q),
+            "deliver": stream.Deliver("t", self._tag, "", self.q),
         }
 
     def content(self, verb: str) -> bool:
