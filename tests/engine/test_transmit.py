@@ -8,12 +8,14 @@ from tests.carriers import attached_session
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.subscription import Subscriber
-from amqp_sansio.engine.transmit import check_command, check_modes, transfer
+from amqp_sansio.engine.transmit import check_command, check_modes, transfer, violate
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import Origin, SessionDetached, Violation
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.ledger.transfers import EXPLICIT, Delivery
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec import message, queue, tx
+from amqp_sansio.spec import execution, message, queue, tx
+from amqp_sansio.spec import session as c
 from amqp_sansio.spec.codes import AcceptMode
 from amqp_sansio.tables import transfer as rows
 
@@ -227,3 +229,31 @@ def test_a_subscription_made_while_the_session_is_detached_has_no_channel_to_lea
     before(0)
     session._channel = channel
     assert list(session.subscriptions) == ["d"]
+
+
+def test_an_error_code_goes_out_in_an_exception_behind_what_was_gathered() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(execution.Sync())
+    session.send(execution.Sync())
+    carrier.out.clear()
+    carrier.happened()
+    violate(session, "a.rule", "said", ("legal",), 542, 99, "text", 7, (4, 1))
+    assert carrier.said() == [
+        c.Completed(RangeSet.of(0)),
+        execution.Exception_(542, 7, 4, 1, None, "a.rule: text"),
+        c.Detach(b"s"),
+    ]
+    violation = Violation("client", "a.rule", "said", ("legal",), 542, 0, 99, "text")
+    assert carrier.happened() == [
+        SessionDetached(b"s", 0, Origin.VIOLATION, None, "text", violation, in_doubt=RangeSet.of(0), ended=True)
+    ]
+    assert not carrier.channel(0).free
+    carrier.hear(c.Detached(b"s", 0))
+    assert carrier.channel(0).free
+
+
+def test_a_detach_code_goes_out_in_detached() -> None:
+    carrier, session = attached_session("client")
+    violate(session, "a.rule", "said", (), 4, 0, "text")
+    assert carrier.said() == [c.Detached(b"s", 4)]
+    assert carrier.channel(0).free

@@ -189,7 +189,7 @@ class Talk:
         if session is None or not session._speaks:
             return False
         outbound = session._outbound
-        if not outbound.allowance:
+        if outbound.throttled:
             return False
         answers = self._answers
         return answers.messages < self.most_in_flight and answers.octets < self.most_in_flight_octets

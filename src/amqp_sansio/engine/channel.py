@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from amqp_sansio.dialects import Dialect
-from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, Role
-from amqp_sansio.engine.controls import completed_run, hear_control
-from amqp_sansio.engine.feedback import replies_of
+from amqp_sansio.engine.controls import completed_run, hear_control, replies_of
 from amqp_sansio.engine.hearing import hear_assembly, hear_transfer
 from amqp_sansio.engine.replaying import go_on
 from amqp_sansio.engine.session import Session
-from amqp_sansio.engine.transmit import check_modes
+from amqp_sansio.engine.transmit import check_modes, violate
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.errors.core import session_name
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation

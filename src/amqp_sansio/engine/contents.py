@@ -150,10 +150,10 @@ class Contents:
         if isinstance(command, file.Consume | stream.Consume):
             self._of(command).consumers.consume(command)
         elif isinstance(command, file.Deliver):
-            tag = command.consumer_tag or ""
+            consumers, tag = self._file.consumers, command.consumer_tag or ""
             size = self._staging[SERVER].size(command.identifier or "") or 0
-            self._deliveries.deliver(command.delivery_tag or 0, self._file.consumers.acknowledged(tag), id, size)
-            self._file.consumers.step(speaker, verb, tag, id)
+            self._deliveries.deliver(command.delivery_tag or 0, consumers.acknowledged(tag), id, size)
+            consumers.step(speaker, verb, tag, id)
         elif isinstance(command, _CONSUMING):
             self._of(command).consumers.step(speaker, verb, command.consumer_tag or "", id)
         elif isinstance(command, _STAGING):

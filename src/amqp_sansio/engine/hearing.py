@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.engine import demarcation
-from amqp_sansio.engine.breach import undecodable, unpointed, violate
+from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.contents import CONTENT_VERBS, hear_content
 from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
@@ -14,6 +14,7 @@ from amqp_sansio.engine.objection import Objection
 from amqp_sansio.engine.outbound import status_of
 from amqp_sansio.engine.replaying import holds
 from amqp_sansio.engine.subscription import Subscriber, Subscription
+from amqp_sansio.engine.transmit import violate
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
 from amqp_sansio.kernel.build import COMPILED
@@ -22,8 +23,8 @@ from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WIN
 from amqp_sansio.ledger.transfers import EXPLICIT, NONE, Delivery
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.tables.session import COMMAND_SPEAKERS
+from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.tables.session import COMMAND_SPEAKERS, RULE_UNPOINTED
 from amqp_sansio.tables.transfer import ACQUIRED, NOT_ACQUIRED
 from amqp_sansio.wire.primitives import blank
 from amqp_sansio.wire.segments import codes_of
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 RESULT_RULE: Final = "execution.result.value"
 """A result must have the type that its command declares."""
+_ERROR_CODES: Final = frozenset(ErrorCode)
 _new: Final = tuple.__new__  # what a NamedTuple does, at a third of the cost
 
 
@@ -53,7 +55,7 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
         codes = codes_of(payload)
         id = _take(session, layout.verb_of("command", *codes), offset)
         if id >= 0:
-            undecodable(session, id, what, codes, error, offset)
+            _undecodable(session, id, what, codes, error, offset)
         return
     if isinstance(command, message.Transfer):
         subscription = session._subscriptions.current.get(command.destination or "")
@@ -73,7 +75,9 @@ def _take(session: Session, said: str, offset: int) -> int:
     """Returns the id of a command that arrived; negative when it does not count and has been dealt with."""
     inbound = session._inbound
     if not inbound.pointed:
-        unpointed(session, said, offset)
+        code: int = DetachCode.UNKNOWN_IDS if session.profile.unpointed == "unknown-ids" else ErrorCode.ILLEGAL_STATE
+        text = "command data before any command-point"
+        violate(session, RULE_UNPOINTED, said, ("session.command-point",), code, offset, text)
         return DUPLICATE
     id = inbound.take()
     if id < 0:
@@ -83,6 +87,14 @@ def _take(session: Session, said: str, offset: int) -> int:
         inbound.outstanding.add(id)
         return DUPLICATE
     return id
+
+
+def _undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
+    """Reports a command that cannot be decoded, or its header (`what`)."""
+    session._inbound.outstanding.add(id)
+    said = session._layout.verb_of("command", *codes)
+    code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
+    violate(session, rule_of(what, error), said, legal_of(error), code, offset, str(error), id, codes)
 
 
 def hear_transfer(
@@ -126,7 +138,7 @@ def hear_transfer(
             if session._carrier.eager_headers:
                 _ = event.headers
         except DecodeError as error:
-            undecodable(session, id, "header", (4, 1), error, offset)
+            _undecodable(session, id, "header", (4, 1), error, offset)
             return None
     if accept_mode == NONE and session.completes_on_hand_out:
         if subscription is None:
@@ -243,11 +255,12 @@ def _hear_command(
         text = f"only the {session.role} says {command.VERB}"
         violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)
         return
-    if session._inbound.owe(id, codes[0], codes[1], command.RESULT) > session.limits.incomplete_commands:
+    if inbound.owe(id, *codes, command.RESULT) > session.limits.incomplete_commands:
         _too_many(session, id, command.VERB, codes, offset)
         return
     note = _NOTES.get(type(command))
-    before = session._outbound.allowance
+    outbound = session._outbound
+    throttled = None if outbound.producer is None else outbound.producer.available
     if note is not None or command.VERB in CONTENT_VERBS:
         wrong = note(session, id, command) if note is not None else hear_content(session, id, command, header, body)
         if wrong is not None:
@@ -257,8 +270,8 @@ def _hear_command(
     if header and session._minds_headers:
         event.read_as(session._carrier.reading)
     session._emit_command(event)
-    available = session._outbound.allowance
-    if available != before:
+    available = None if outbound.producer is None else outbound.producer.available
+    if available != throttled:
         session._emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
     if session.completes_on_hand_out and not command.RESULT:
         session._complete_now(RangeSet.of(id))
@@ -272,14 +285,12 @@ def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offs
 
 
 def _hear_result(session: Session, command: execution.Result, offset: int) -> None:
-    id = command.command_id
-    asked = None if id is None else session._outbound.asked_for(id)
+    id, outbound = command.command_id, session._outbound
+    asked = None if id is None else outbound.asked_for(id)
     if id is None or asked is None:
         if session.profile.strict:
             text = "no command waits for this result"
-            legal = tuple(
-                [f"execution.result for {waiting}" for waiting, each in session._outbound.asked.items() if each.RESULT][:8]
-            )
+            legal = tuple([f"execution.result for {waiting}" for waiting, each in outbound.asked.items() if each.RESULT][:8])
             violate(session, command.VERB, f"execution.result for {id}", legal, ErrorCode.INVALID_ARGUMENT, offset, text)
         return
     value = command.value
@@ -291,24 +302,21 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
     if isinstance(asked, message.Acquire):
         acquired = value.transfers if isinstance(value, message.Acquired) else None
         session._transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
-    session._emit_command(ResultReceived(session.name, id, command.value))
+    session._emit_command(ResultReceived(session.name, id, value))
     status = status_of(value)
     if status is not None:
         session._demarcation.answered(id, status, heard=True)
-    meant = session._outbound.answered(id, asked, value)
+    meant = outbound.answered(id, asked, value)
     if meant is not None:
         session._emit_command(meant)
 
 
 def _hear_exception(session: Session, command: execution.Exception_) -> None:
-    id, class_code, command_code, field_index = exception_of(command)
+    about = exception_of(command)
+    id = about[0]
     error_code = command.error_code or 0
     description = command.description or ""
-    session._emit_command(
-        ExceptionReceived(
-            session.name, error_code, id, class_code, command_code, field_index, description, command.error_info
-        )
-    )  # fmt: skip
+    session._emit_command(ExceptionReceived(session.name, error_code, *about, description, command.error_info))
     if id is not None:
         session._outbound.refuse(id, error_code)
     session._flush_pending()
@@ -329,7 +337,6 @@ def exception_of(received: execution.Exception_) -> tuple[int | None, int | None
 
 
 _UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
-_NOT_FOUND: Final = "message.cancel.destination.subscription-not-found"
 
 
 def _no_such(what: str, said: str, value: int) -> Objection:
@@ -363,11 +370,9 @@ def _note_subscribe(session: Session, id: int, command: message.Subscribe) -> Ob
 def _note_cancel(session: Session, id: int, command: message.Cancel) -> Objection | None:
     destination = command.destination or ""
     if session._subscribers.current.pop(destination, None) is None:
-        said, legal = (
-            f"{command.VERB} {destination!r}",
-            tuple([f"{command.VERB} {name!r}" for name in list(session._subscribers.current)[:8]]),
-        )
-        return Objection(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
+        legal = tuple([f"{command.VERB} {name!r}" for name in list(session._subscribers.current)[:8]])
+        rule, said = "message.cancel.destination.subscription-not-found", f"{command.VERB} {destination!r}"
+        return Objection(rule, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
     return None
 
 

@@ -142,9 +142,8 @@ class Observer:
                         return observed
                     known, header, size, octets, start, end = cut
                     body = None if size is None else octets
-                    self._hear(
-                        speaker, Heard(start, end, Assembly(known.channel, 1, COMMAND, known.payload, header, body, start, end))
-                    )
+                    unit = Assembly(known.channel, 1, COMMAND, known.payload, header, body, start, end)
+                    self._hear(speaker, Heard(start, end, unit))
                     continue
                 heard = ear.next()
                 if ear.trace:

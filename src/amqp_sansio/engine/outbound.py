@@ -11,7 +11,7 @@ from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout,
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le, serial_lt
 from amqp_sansio.kernel.snapshots import typed
-from amqp_sansio.ledger.credit import INFINITE, Credit
+from amqp_sansio.ledger.credit import Credit
 from amqp_sansio.ledger.ids import WIDEST, OwnIds, trim
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import dtx, tx
@@ -82,9 +82,9 @@ class Outbound(OwnIds):
         self.refused: tuple[int, int] | None = None
 
     @property
-    def allowance(self) -> int:
-        """How many messages we may publish: INFINITE, or as many as the peer granted if it ever throttled us."""
-        return INFINITE if self.producer is None else self.producer.available
+    def throttled(self) -> bool:
+        """Whether the peer has paused our publishing."""
+        return self.producer is not None and not self.producer.available
 
     def check_room(self, octets: int, limits: Limits, commands: int = 1) -> None:
         """Raises LimitError when `commands` commands of `octets` octets in total cannot be kept for replay.

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.breach import violate
-from amqp_sansio.engine.transmit import say_exception
+from amqp_sansio.engine.transmit import say_exception, violate
 from amqp_sansio.events import Origin
 from amqp_sansio.kernel.serials import TOP, MutableRangeSet, Range, RangeSet, serial_lt
 from amqp_sansio.spec import execution

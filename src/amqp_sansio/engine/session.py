@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine import feedback
 from amqp_sansio.engine.carrier import Carrier, CommandId, Role
 from amqp_sansio.engine.contents import Contents, is_global
+from amqp_sansio.engine.controls import tell
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.subscription import Subscriber, Subscribers, Subscription, Subscriptions
@@ -241,7 +241,7 @@ class Session:
         """Writes what accumulated since the last call: completions, and the answers to flush and timely-reply."""
         self._touched = False
         if self._state in ("attached", "resuming") and self._channel is not None:
-            feedback.tell(self)
+            tell(self)
 
     def _touch(self) -> None:
         """Schedules the session to write before `data_to_send` next takes octets."""

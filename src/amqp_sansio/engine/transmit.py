@@ -10,6 +10,7 @@ from amqp_sansio.engine.contents import CONTENT_VERBS, say_content
 from amqp_sansio.engine.demarcation import Effect
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError, EncodeError, LimitError, LocalProtocolError, NoCredit
+from amqp_sansio.events import Origin, Violation
 from amqp_sansio.kernel.machine import spoken_by
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
@@ -18,6 +19,7 @@ from amqp_sansio.ledger.transfers import Transfers
 from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import DetachCode
 from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE, TX
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
@@ -381,3 +383,30 @@ def say_exception(session: Session, exception: execution.Exception_) -> CommandI
     session._outbound.outstanding.discard_id(id)  # it ends the session, so it will never be completed
     channel.say(controls.Detach(session.name))
     return id
+
+
+def violate(
+    session: Session,
+    rule: str,
+    said: str,
+    legal: tuple[str, ...],
+    code: int,
+    offset: int,
+    text: str,
+    id: int | None = None,
+    codes: tuple[int | None, int | None] = (None, None),
+) -> None:
+    """Reports the rule that the peer broke, and ends the session.
+
+    A detach code (0 to 4) goes out in session.detached; an error code goes out in execution.exception, followed by a detach.
+    """
+    channel = session._channel
+    assert channel is not None
+    code = int(code)
+    violation = Violation(session.peer, rule, said, legal, code, channel.number, offset, text)
+    detach_code = code if code <= DetachCode.UNKNOWN_IDS else None
+    if detach_code is not None:
+        channel.say(controls.Detached(session.name, code))
+    else:
+        say_exception(session, execution.Exception_(code, id, codes[0], codes[1], None, f"{rule}: {text}"[:1000]))
+    session._leave(Origin.VIOLATION, detach_code, text, ended=True, violation=violation)
