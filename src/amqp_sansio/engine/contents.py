@@ -21,7 +21,6 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec import file, stream
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.spec.session import CommandPoint, Flush
 from amqp_sansio.tables import file as file_rows
 from amqp_sansio.tables import stream as stream_rows
 from amqp_sansio.tables.connection import CLIENT, OTHER_SIDE, SERVER
@@ -315,19 +314,6 @@ class ContentWitness:
         """Records that `speaker` has completed these commands of the other side."""
         if self._contents is not None:
             self._contents.completed(speaker, ids)
-
-    def pointed(self, control: CommandPoint, following: int | None) -> None:
-        """Handles a command-point; `following` is the id after the last command that arrived (None: none did).
-
-        Any other id means that the session began earlier, or that a side replays commands.
-        """
-        if (control.command_id or 0) != (following or 0) or control.command_offset:
-            self.forget()
-
-    def flushed(self, control: Flush) -> None:
-        """Handles a flush that asks for the expected commands, as a side does to resume a session."""
-        if control.expected:
-            self.forget()
 
     def close_window(self) -> None:
         """Forgets the prefetch window: another session changed it for the whole connection."""

@@ -165,7 +165,12 @@ class Ear:
         if self.state == HEADER or self.state == ANSWER:
             return self._header()
         if self.state == GUESSING and self.guess is not None:
-            return self._guessed(self.guess)
+            found = self.guess.look(self.ended)
+            if found is None:
+                return None
+            self.received -= len(found.rest)  # the rest is received again, after what the other side said meanwhile
+            self.heard -= len(found.rest)
+            return Heard(found.place, found.place + 1, found)
         reader = self.reader
         if self.state != FRAMES or reader is None:
             return None
@@ -253,14 +258,6 @@ class Ear:
             self._head = b""
         else:
             self.read_frames(start)
-
-    def _guessed(self, guess: Guess) -> Heard | None:
-        found = guess.look(self.ended)
-        if found is None:
-            return None
-        self.received -= len(found.rest)  # the rest is received again, after what the other side said meanwhile
-        self.heard -= len(found.rest)
-        return Heard(found.place, found.place + 1, found)
 
     def read_frames(self, start: int = SIZE) -> None:
         """Reads frames from here on.  In the middle of a stream, searches for the first one."""

@@ -110,7 +110,7 @@ class ServerHandshake(Connection):
             self._reject(verdict.reason if isinstance(verdict, Rejected) else f"no verdict: a {type(verdict).__name__}")
         else:
             self._emit(Authenticated(self._mechanism, verdict.identity, self._client_properties))
-            self._say_tune()
+            self._say(self._offer)
 
     def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
         """Returns the check of the client's credentials when it is slow (`config.Deferred`), once; else None.
@@ -156,9 +156,6 @@ class ServerHandshake(Connection):
         settings = self._settings
         offer = Tune(self._channel_max, self._largest_frame, settings.heartbeat_min, settings.heartbeat_max)
         return self._handshake.tuning.said_offer(offer)
-
-    def _say_tune(self) -> None:
-        self._say(self._offer)
 
     def _hear_tune_ok(self, tune_ok: TuneOk, assembly: Assembly) -> None:
         tuning = self._handshake.tuning

@@ -288,8 +288,10 @@ class ChannelWitness:
             self.completes(speaker, control.commands)
         elif isinstance(control, CommandPoint):
             stream = self._stream(speaker)
-            self.content.pointed(control, stream.next)
-            if (control.command_id or 0) != (stream.next or 0):
+            moved = (control.command_id or 0) != (stream.next or 0)
+            if moved or control.command_offset:
+                self.content.forget()
+            if moved:
                 self._goes_on(speaker)
             stream.command_point(control)
         elif isinstance(control, KnownCompleted):
@@ -299,9 +301,10 @@ class ChannelWitness:
         elif isinstance(control, Expected):
             self._stream(other).expected(control)
         elif isinstance(control, Flush):
-            self.content.flushed(control)
-            if control.expected and not any(each.next for each in self._streams.values()):
-                self._goes_on(CLIENT)  # a side that asks for this before any command has state of the session
+            if control.expected:  # as a side asks to resume a session
+                self.content.forget()
+                if not any(each.next for each in self._streams.values()):
+                    self._goes_on(CLIENT)  # a side that asks for this before any command has state of the session
             self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
         elif isinstance(control, Gap):
             self._stream(speaker).gap(control)

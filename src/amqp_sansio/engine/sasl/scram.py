@@ -85,7 +85,9 @@ class _Client(ClientExchange):
         try:
             text = challenge.decode()
             if self._round == 0:
-                self._check_iterations(text)
+                count = text.rpartition(",i=")[2].partition(",")[0]
+                if len(count) > 9 or (count.isdecimal() and int(count) > self._max_iterations):  # about a microsecond each
+                    raise SaslError(f"the server asks for more than {self._max_iterations} iterations")
                 self._client.set_server_first(text)
                 answer = self._client.get_client_final().encode()
             elif self._round == 1:
@@ -98,12 +100,6 @@ class _Client(ClientExchange):
             raise SaslError("the server's SCRAM message is not valid, or it does not know the password") from None
         self._round += 1
         return answer
-
-    def _check_iterations(self, server_first: str) -> None:
-        """Raises SaslError when the server asks for too many iterations: each costs us about a microsecond."""
-        count = server_first.rpartition(",i=")[2].partition(",")[0]
-        if len(count) > 9 or (count.isdecimal() and int(count) > self._max_iterations):
-            raise SaslError(f"the server asks for more than {self._max_iterations} iterations")
 
 
 class _Server(ServerExchange):

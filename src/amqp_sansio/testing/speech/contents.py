@@ -137,3 +137,9 @@ class DeliveryVoice(ContentVoice):
     def prepare(self) -> list[Step]:
         consume = file.Consume(self.q, "t", no_ack=self.no_ack, nowait=True)
         return [*super().prepare(), self.step("client", consume)]
+
+
+class NoAckVoice(DeliveryVoice):
+    """Class file: one delivery that needs no acknowledgement."""
+
+    no_ack = True

@@ -35,7 +35,7 @@ from amqp_sansio.testing.speech.commands import (
     SubscriptionVoice,
     TxVoice,
 )
-from amqp_sansio.testing.speech.contents import ContentVoice, DeliveryVoice, StagingVoice, StreamClassVoice
+from amqp_sansio.testing.speech.contents import ContentVoice, DeliveryVoice, NoAckVoice, StagingVoice, StreamClassVoice
 from amqp_sansio.testing.speech.frames import AssemblyVoice
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice
@@ -151,12 +151,6 @@ def _delivery(no_ack: bool) -> Automaton:
     return without(file.delivery(), "server:file.deliver" if no_ack else "server:file.deliver no-ack")
 
 
-def _no_ack(setting: Setting) -> Voice:
-    voice = DeliveryVoice(setting)
-    voice.no_ack = True
-    return voice
-
-
 def _consumed(name: str) -> Automaton:
     """Returns a consumer as far as the client controls it: without deliveries, which are up to the server."""
     module = file if name == "file" else stream
@@ -189,7 +183,7 @@ PARTS: Final[dict[str, Part]] = {
         Part("file: publishing", file.published, ContentVoice),
         Part("file: staging", lambda: file.staging("client", "server", "file.publish"), StagingVoice),
         Part("file: delivery", lambda: _delivery(False), DeliveryVoice),
-        Part("file: delivery without ack", lambda: _delivery(True), _no_ack),
+        Part("file: delivery without ack", lambda: _delivery(True), NoAckVoice),
         Part("stream: quality of service", stream.qos, StreamClassVoice),
         Part("stream: consumer", stream.consumer, StreamClassVoice, alone=lambda: _consumed("stream")),
         Part("stream: publishing", stream.published, StreamClassVoice),

@@ -83,12 +83,12 @@ class Step:
         if isinstance(said, bytes):
             header = ProtocolHeader(said) if len(said) == 8 and said.startswith(b"AMQP") else None
             text = f"protocol header {header.name}" if header else f"octets {_cut(said)}"
-            return f"{self.speaker} {text}" + (f"  ({self.note})" if self.note else "")
-        text = f"{self.speaker} [{self.channel}] {said.VERB}{fields_of(said)}"
-        text += " sync" if self.sync else ""
-        text += "".join([f" {type(each).__name__}{fields_of(each)}" for each in self.header or ()])
-        text += f" body {_cut(self.body)}" if self.body is not None else ""
-        return text + (f"  ({self.note})" if self.note else "")
+        else:
+            text = f"[{self.channel}] {said.VERB}{fields_of(said)}"
+            text += " sync" if self.sync else ""
+            text += "".join([f" {type(each).__name__}{fields_of(each)}" for each in self.header or ()])
+            text += f" body {_cut(self.body)}" if self.body is not None else ""
+        return f"{self.speaker} {text}" + (f"  ({self.note})" if self.note else "")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Step):

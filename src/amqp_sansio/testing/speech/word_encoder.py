@@ -101,18 +101,19 @@ class Voice:
         speaker, said = step.speaker, step.said
         if step.channel != self.setting.channel or isinstance(said, bytes):
             return
+        own, other = self.halves[speaker], self.halves[OTHER[speaker]]
         if isinstance(said, s.Attached):
             self.halves.update({"client": Ids(), "server": Ids()})
         elif isinstance(said, s.KnownCompleted):
-            self.halves[speaker].known.clear()
+            own.known.clear()
         elif isinstance(said, s.Completed) and said.commands:
-            self.halves[OTHER[speaker]].known.update(self.halves[OTHER[speaker]].complete(said.commands))
+            other.known.update(other.complete(said.commands))
         elif isinstance(said, Command):
             if isinstance(said, Result) and said.command_id is not None:
-                self.halves[OTHER[speaker]].awaited.pop(said.command_id, None)
-            id = self.halves[speaker].take()
+                other.awaited.pop(said.command_id, None)
+            id = own.take()
             if said.RESULT:
-                self.halves[speaker].awaited[id] = said.RESULT
+                own.awaited[id] = said.RESULT
 
     def heard(self, steps: Sequence[Step]) -> Sequence[Step]:
         """Records steps, and returns them."""
@@ -161,10 +162,7 @@ class ConnectionVoice(Voice):
     """Class connection."""
 
     def say(self, word: Word) -> list[Step]:
-        who = speaker_of(word)
-        return [self.step(who, self._thing(word.partition(":")[2]), word)]
-
-    def _thing(self, verb: str) -> Said:
+        verb = word.partition(":")[2]
         setting, tune = self.setting, self.setting.tune
         plain = b"\0".join([b"", setting.user.encode(), setting.password.encode()])
         said: dict[str, Said] = {
@@ -175,7 +173,7 @@ class ConnectionVoice(Voice):
             ),
             "connection.open": c.Open(setting.virtual_host),
         }
-        return said.get(verb) or CONNECTION[verb]
+        return [self.step(speaker_of(word), said.get(verb) or CONNECTION[verb], word)]
 
     def hear(self, step: Step) -> Word | None:
         """Returns the word of a protocol header, a control of the class, or traffic."""
