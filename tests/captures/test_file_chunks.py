@@ -44,7 +44,7 @@ def test_a_stream_gives_what_a_map_gives(write: object, damage: bool, tmp_path: 
         octets += b"\1" * 9
     path = build.write(tmp_path / "x", bytes(octets))
     over = told(list(over_file(path)))
-    assert told(list(over_stream(io.BytesIO(bytes(octets)), "x"))) == over
+    assert told(list(over_stream(io.BytesIO(bytes(octets))))) == over
     assert told(list(over_file(build.write(tmp_path / "x.gz", gzip.compress(octets))))) == over
     assert len(over[1]) >= 2 if damage else over[1] == []
     mapping = mapped(path)
@@ -70,7 +70,7 @@ class Endless(io.RawIOBase):
 
 def test_a_stream_of_zeros_ends_early() -> None:
     stream = Endless()
-    offsets, problems = told(list(over_stream(stream, "x")))  # type: ignore[arg-type]
+    offsets, problems = told(list(over_stream(stream)))  # type: ignore[arg-type]
     assert (len(offsets), problems) == (3, [(len(build.pcap(MADE[:3])), ONLY_ZEROS)])
     assert stream.given < 32 * MOST_ZEROS
 
@@ -95,7 +95,7 @@ def test_a_pipe_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_record_larger_than_the_window_is_waited_for() -> None:
     big = build.Record(1, b"\0" * 50_000, 50_000, build.START_NS)
     octets = build.pcap([MADE[0], big, MADE[1]])
-    assert len(told(list(over_stream(io.BytesIO(octets), "x")))[0]) == 3
+    assert len(told(list(over_stream(io.BytesIO(octets))))[0]) == 3
 
 
 def test_what_cannot_be_read_is_one_problem(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_several_dialects_behind_one_door() -> None:
             door = Doorstep(several)
             door.receive_data(dialect.header)
             assert list(door.connection.events()) == []
-            assert door.connection._config.dialect is dialect
+            assert door.connection._settings.dialect is dialect
             assert door.connection._largest_frame == (65535 if dialect is AMQP_0_10 else several.max_frame_size)
 
 

@@ -58,7 +58,7 @@ class Talk:
         self.wrong: Final = wrong
         self.cut = False  # the other end is gone
         self.mute = False  # what our client has to say stays with it
-        self._ear: Final = Ear(self.client._config.limits, shown and UNSHOWN not in wrong)
+        self._ear: Final = Ear(self.client.limits, shown and UNSHOWN not in wrong)
         plain = socket.create_connection(("127.0.0.1", port), SECONDS)
         self._line: Final = plain if wrap is None else wrap(plain)
         self._line.settimeout(0.05)

@@ -311,14 +311,11 @@ class Broker:
         """
         site = self._sites.get(name)
         if site is None and self.exists(name) and len(self._sites) >= self.limits.virtual_hosts:
-            self._give_up_idle()
+            for idle in [each for each, kept in self._sites.items() if kept.empty and each not in self._asked]:
+                del self._sites[idle]
         if site is None and self.exists(name) and len(self._sites) < self.limits.virtual_hosts:
             site = self._sites[name] = Site(self, name)
         return site
-
-    def _give_up_idle(self) -> None:
-        for name in [name for name, site in self._sites.items() if site.empty and name not in self._asked]:
-            del self._sites[name]
 
     def host(self, name: str = "") -> VirtualHost:
         """Returns the model of a virtual host, created on first use; it then stays.

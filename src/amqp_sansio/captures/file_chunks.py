@@ -97,9 +97,9 @@ def over_map(octets: mmap, walk: Walk, at: int, stop: int) -> Iterator[Stretch]:
         at, walk = following, after
 
 
-def over_stream(stream: BinaryIO, name: str) -> Iterator[Stretch]:
+def over_stream(stream: BinaryIO) -> Iterator[Stretch]:
     """Yields the stretches of a whole file, read once from its start; for what is no capture, only a problem."""
-    window = _Window(stream, name)
+    window = _Window(stream)
     window.fill(WINDOW_OCTETS)
     try:
         walk, at = beginning(window.octets, len(window.octets))
@@ -139,13 +139,12 @@ def over_stream(stream: BinaryIO, name: str) -> Iterator[Stretch]:
 class _Window:
     """A window of a stream: `octets`, the first of which is at offset `base`.  `trouble` is the error that ended it early."""
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self.octets = b""
         self.base = 0
         self.final = False
         self.trouble: tuple[int, str] | None = None
         self._stream: Final = stream
-        self._name: Final = name
 
     def fill(self, octets: int) -> None:
         """Reads until there are `octets` octets, or the stream ends."""
@@ -201,4 +200,4 @@ def over_file(path: str) -> Iterator[Stretch]:
         yield Stretch(b"", 0, PcapngWalk(), [], 0, PcapngWalk(), (0, error.rule))
         return
     with stream:
-        yield from over_stream(stream, path)
+        yield from over_stream(stream)

@@ -113,7 +113,6 @@ class Connection(Carrier):
         self._handshake_until: float | None = None
         self._ended = False  # ConnectionClosed is queued or handed out
         self._lingering = False  # ended by our close; its close-ok may still come
-        self._config: Final = config
         self._our_header: Final = config.dialect.header
         self._inbox_early = bytearray()  # what came before the protocol header was whole and looked at
         self._eof = False

@@ -78,7 +78,10 @@ class Guess:
         if found is not None:
             return Found(start + found[0], self.framings[found[1]], octets[end:])
         if not ended:
-            self._wanted = self._next([place - least + needed for place, needed in looks])
+            wanted = [place - least + needed for place, needed in looks]  # by framing, before its result can change
+            later = self._grid(self.size + 1, self.size)
+            first_stuck = min([each for each, place in zip(wanted, self._places, strict=True) if not place])
+            self._wanted = max(min(wanted), min(later, first_stuck))
         return None
 
     def _find(self, octets: bytes, ended: bool) -> tuple[tuple[int, int] | None, list[tuple[int, int]]]:
@@ -98,12 +101,6 @@ class Guess:
                 enough = middle
         kept = enough - min([place for place, _ in self._find(octets[:few], False)[1]])
         return *self._find(octets[:enough], False), self._grid(enough, kept)
-
-    def _next(self, wanted: list[int]) -> int:
-        """Returns how many octets must be kept before the next search; `wanted`: by framing, before its result can change."""
-        later = self._grid(self.size + 1, self.size)
-        first_stuck = min([each for each, place in zip(wanted, self._places, strict=True) if not place])
-        return max(min(wanted), min(later, first_stuck))
 
     def _grid(self, octets: int, kept: int) -> int:
         """Returns the first fixed point of search at or after `octets`, while `kept` octets are kept."""

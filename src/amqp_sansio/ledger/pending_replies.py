@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from operator import itemgetter
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from amqp_sansio.tables.channel_words import ANY_TIME, REPLIES
@@ -87,13 +88,9 @@ class PendingReplies(Generic[T]):
     @property
     def kept(self) -> list[T]:
         """Returns the data of all requests, the oldest first."""
-        return [kept for _, kept in sorted([each for places in self._places.values() for each in places], key=_place)]
+        return [kept for _, kept in sorted([each for places in self._places.values() for each in places], key=itemgetter(0))]
 
     def clear(self) -> None:
         """Drops all requests."""
         self._places.clear()
         self.waiting = 0
-
-
-def _place(entry: tuple[int, object]) -> int:
-    return entry[0]

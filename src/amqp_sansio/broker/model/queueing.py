@@ -532,9 +532,12 @@ class Traffic:
                 letters.looks -= 1
                 if not takes_letter(queue, entry):
                     continue
-                if queue.has_room(message) or (queue.policy == RING and self._gives_way(message, queue, operations)):
+                ring = queue.policy == RING  # it drops older messages, which go nowhere
+                if queue.has_room(message) or (
+                    ring and message.size <= queue.most_octets and self._make_room(message, queue, operations, [])
+                ):
                     chosen.append(queue)
-                elif full is None and queue.policy != RING:
+                elif full is None and not ring:
                     full = queue
                 if len(chosen) > letters.spare or letters.looks <= 0:
                     break
@@ -556,10 +559,6 @@ class Traffic:
                     if waits:
                         held.append(moved)
         self._headers.forget()
-
-    def _gives_way(self, message: Message, ring: Queue, operations: list[Operation]) -> bool:
-        """Returns whether a ring has room for a dead letter; it drops older messages for it, which go nowhere."""
-        return message.size <= ring.most_octets and self._make_room(message, ring, operations, [])
 
 
 def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> None:

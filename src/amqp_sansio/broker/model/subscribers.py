@@ -278,7 +278,10 @@ class Dispatcher:
             return True
         if self._too_large and self.changed:
             self.changed = False
-            self._look_again()
+            for waiting, large in list(self._too_large.items()):
+                found = self._cursors[waiting].peek()
+                if found is None or found[1] is not large:
+                    self.wake(waiting)
         vain = VAIN
         while most > 0 and vain > 0:
             moved = False
@@ -319,12 +322,6 @@ class Dispatcher:
                     rank.taking[consumer] = None
                     return rank
         return None
-
-    def _look_again(self) -> None:
-        for consumer, entry in list(self._too_large.items()):
-            found = self._cursors[consumer].peek()
-            if found is None or found[1] is not entry:
-                self.wake(consumer)
 
     def _show(self, among: OrderedDict[Consumer, None], resting: OrderedDict[Consumer, None]) -> int:
         """Shows the next of these consumers a message that it has not seen; one that has seen all is `resting`, or has passed.

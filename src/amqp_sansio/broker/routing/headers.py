@@ -49,11 +49,6 @@ def x_match(arguments: Map) -> str | None:
     return word if isinstance(word, str) and word in ("all", "any") else None
 
 
-def tests_of(arguments: Map) -> list[Test]:
-    """Returns the tests of a binding."""
-    return [_has(name) if value is None else _is(name, value) for name, value in arguments.items() if name not in _NO_TESTS]
-
-
 def tests_met_by(headers: Map) -> Iterator[Test]:
     """Yields every test that a message with these headers passes."""
     for name, value in headers.items():
@@ -140,7 +135,8 @@ class Headers(Exchange):
         return (any_, likeness(tests)), self._any if any_ else self._all
 
     def _grouped(self, binding: Binding, among: dict[Test, dict[Group, None]]) -> Group:
-        tests = tests_of(binding.arguments)
+        arguments = binding.arguments.items()
+        tests = [_has(name) if value is None else _is(name, value) for name, value in arguments if name not in _NO_TESTS]
         if among is self._any:
             return Group(frozenset(tests), tests)
         if not tests:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from amqp_sansio.spec import dtx, exchange
-from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.exchange import ExchangeQueryResult
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.testing.probe.dialogue import ProbeError, Talk, Transport
@@ -84,19 +83,15 @@ class Prober:
         done = self._led(plan, setting, found[0] if found else None)
         self.report.add(done)
         self._last = done
-        if done.hung_up:
-            self._look_for(done)
+        if done.hung_up:  # does it still serve others?
+            try:
+                self.greet()
+            except ProbeError:
+                self._is_gone(done)
+            else:
+                self.report.found(done, Finding(ALIVE, True, "it hung up, and serves others"))
         self._tidy(done, setting)
         return done
-
-    def _look_for(self, done: Round) -> None:
-        """Checks, after the server hung up, whether it still serves others."""
-        try:
-            self.greet()
-        except ProbeError:
-            self._is_gone(done)
-        else:
-            self.report.found(done, Finding(ALIVE, True, "it hung up, and serves others"))
 
     def _is_gone(self, done: Round) -> None:
         if not self._gone:
@@ -141,7 +136,8 @@ class Prober:
             for number, name in enumerate(names):
                 self._forget(talk, number, exchange.Query(name), exchange.Delete(name))
             for number, xid in enumerate(xids, len(names)):
-                self._end_branch(talk, number, xid)
+                talk.say(self._session(talk, number).step("client", dtx.Rollback(xid)))
+                talk.sync(1)
             talk.leave()
         except ProbeError:
             pass  # it was good enough for the conversation
@@ -156,11 +152,6 @@ class Prober:
         if results and isinstance(results[-1], ExchangeQueryResult) and not results[-1].not_found:
             talk.say(voice.step("client", delete))
             talk.sync(3)
-
-    def _end_branch(self, talk: Talk, number: int, xid: Xid) -> None:
-        voice = self._session(talk, number)
-        talk.say(voice.step("client", dtx.Rollback(xid)))
-        talk.sync(1)
 
     def _session(self, talk: Talk, number: int) -> Voice:
         """Opens a session on its own channel, which may end with an exception."""

@@ -145,7 +145,12 @@ class Report:
             "rules": [self.rules[rule].row() for rule in sorted(self.rules)],
             "letter": dict[str, Json](sorted(self.letter.items())),
             "coverage": [
-                {"part": name, "covered": covered, "moves": every, "missing": [_missed(each) for each in missing]}
+                {
+                    "part": name,
+                    "covered": covered,
+                    "moves": every,
+                    "missing": [dict[str, Json](each._asdict()) for each in missing],
+                }
                 for name, covered, every, missing in self.coverage()
             ],
         }
@@ -195,7 +200,3 @@ class Report:
 
 def _times(count: int) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
-
-
-def _missed(each: Missed) -> Json:
-    return {"word": each.word, "moves": each.moves, "why": each.why}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, FlowMode
@@ -181,20 +182,16 @@ def _subscription(tenure: Tenure, step: Step) -> str | None:
     return names[step.a % len(names)] if names else None
 
 
-def stop(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Withdraws all credit of a subscription."""
-    name = _subscription(tenure, step)
-    if name is not None:
-        tenure.allowances[name].end(tenure.session.subscriptions[name].stop())
-        world.tell(f"{line.name} stops {name!r}")
+def _ends_credit(end: Callable[[Subscription], int], told: str) -> Doing:
+    """Returns what withdraws all credit of a subscription: stop, or flush, which first requests the messages available now."""
 
+    def doing(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+        name = _subscription(tenure, step)
+        if name is not None:
+            tenure.allowances[name].end(end(tenure.session.subscriptions[name]))
+            world.tell(f"{line.name} {told} {name!r}")
 
-def flush(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Requests the messages available now (message.flush), which also uses up the credit."""
-    name = _subscription(tenure, step)
-    if name is not None:
-        tenure.allowances[name].end(tenure.session.subscriptions[name].flush())
-        world.tell(f"{line.name} flushes {name!r}")
+    return doing
 
 
 def cancel(world: World, line: Line, tenure: Tenure, step: Step) -> None:
@@ -309,8 +306,9 @@ def declare(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 DOINGS: Final[dict[str, Doing]] = {
     "publish": publish, "subscribe": subscribe, "grant": grant, "accept": accept, "release": release, "reject": reject,
-    "stop": stop, "flush": flush, "cancel": cancel, "acquire": acquire, "sync": sync, "decide": decide, "branch": branch,
-    "detach": detach, "delete": delete, "declare": declare,
+    "stop": _ends_credit(Subscription.stop, "stops"), "flush": _ends_credit(Subscription.flush, "flushes"),
+    "cancel": cancel, "acquire": acquire, "sync": sync, "decide": decide, "branch": branch, "detach": detach,
+    "delete": delete, "declare": declare,
 }  # fmt: skip
 """The actions that need a session ready for commands, by verb."""
 

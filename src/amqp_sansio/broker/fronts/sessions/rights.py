@@ -50,21 +50,21 @@ def demand_again(guard: Guard, holder: SessionHolder) -> None:
             return
 
 
-def _declare_queue(holder: SessionHolder, command: queue.Declare) -> _Wants:
-    yield Verb.QUERY if command.passive else Verb.CREATE, Kind.QUEUE, command.queue or "", None
-    if command.alternate_exchange and not command.passive:
-        yield Verb.PUBLISH, Kind.EXCHANGE, command.alternate_exchange, None
-
-
-def _declare_exchange(holder: SessionHolder, command: exchange.Declare) -> _Wants:
-    yield Verb.QUERY if command.passive else Verb.CREATE, Kind.EXCHANGE, command.exchange or "", None
-    if command.alternate_exchange and not command.passive:
-        yield Verb.PUBLISH, Kind.EXCHANGE, command.alternate_exchange, None
-
-
-def _of_queue(verb: Verb) -> Callable[[SessionHolder, Any], _Wants]:  # Any: each row takes its own command
-    def wants(holder: SessionHolder, command: Any) -> _Wants:
+def _declare(holder: SessionHolder, command: queue.Declare | exchange.Declare) -> _Wants:
+    verb = Verb.QUERY if command.passive else Verb.CREATE
+    if isinstance(command, queue.Declare):
         yield verb, Kind.QUEUE, command.queue or "", None
+    else:
+        yield verb, Kind.EXCHANGE, command.exchange or "", None
+    if command.alternate_exchange and not command.passive:
+        yield Verb.PUBLISH, Kind.EXCHANGE, command.alternate_exchange, None
+
+
+def _of(
+    verb: Verb, kind: Kind = Kind.QUEUE, field: str = "queue"
+) -> Callable[[SessionHolder, Any], _Wants]:  # Any: each row takes its own command
+    def wants(holder: SessionHolder, command: Any) -> _Wants:
+        yield verb, kind, getattr(command, field) or "", None
 
     return wants
 
@@ -75,14 +75,6 @@ def _binding(verb: Verb) -> Callable[[SessionHolder, Any], _Wants]:
         yield verb, Kind.EXCHANGE, command.exchange or "", command.binding_key or ""
 
     return wants
-
-
-def _delete_exchange(holder: SessionHolder, command: exchange.Delete) -> _Wants:
-    yield Verb.DELETE, Kind.EXCHANGE, command.exchange or "", None
-
-
-def _query_exchange(holder: SessionHolder, command: exchange.Query) -> _Wants:
-    yield Verb.QUERY, Kind.EXCHANGE, command.name or "", None
 
 
 def _bound(holder: SessionHolder, command: exchange.Bound) -> _Wants:
@@ -113,19 +105,19 @@ def _publish_elsewhere(holder: SessionHolder, command: file.Publish | stream.Pub
 WANTS: Final[dict[type[Command], Callable[[SessionHolder, Any], _Wants]]] = {
     message.Subscribe: _subscribe,
     message.Acquire: _acquire,
-    queue.Declare: _declare_queue,
-    queue.Delete: _of_queue(Verb.DELETE),
-    queue.Purge: _of_queue(Verb.PURGE),
-    queue.Query: _of_queue(Verb.QUERY),
-    exchange.Declare: _declare_exchange,
-    exchange.Delete: _delete_exchange,
-    exchange.Query: _query_exchange,
+    queue.Declare: _declare,
+    queue.Delete: _of(Verb.DELETE),
+    queue.Purge: _of(Verb.PURGE),
+    queue.Query: _of(Verb.QUERY),
+    exchange.Declare: _declare,
+    exchange.Delete: _of(Verb.DELETE, Kind.EXCHANGE, "exchange"),
+    exchange.Query: _of(Verb.QUERY, Kind.EXCHANGE, "name"),
     exchange.Bind: _binding(Verb.BIND),
     exchange.Unbind: _binding(Verb.UNBIND),
     exchange.Bound: _bound,
-    file.Consume: _of_queue(Verb.CONSUME),
+    file.Consume: _of(Verb.CONSUME),
     file.Publish: _publish_elsewhere,
-    stream.Consume: _of_queue(Verb.CONSUME),
+    stream.Consume: _of(Verb.CONSUME),
     stream.Publish: _publish_elsewhere,
 }
 """The rights that each command needs.
