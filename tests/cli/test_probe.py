@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import socket
+from pathlib import Path
 
 import pytest
+import trustme
 from tests.adapters import strangers
 from tests.adapters.served import Served
 from tests.cli.serving import Serving, run
 
+from amqp_sansio.adapters.sync.server import serve
+from amqp_sansio.broker import Broker
 from amqp_sansio.cli import progress
 from amqp_sansio.cli.main import main
 from amqp_sansio.cli.probe import SocketTransport
+from amqp_sansio.cli.serve import context
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.testing.probe import ProbeError
@@ -40,6 +45,32 @@ def test_a_transcript_can_be_had_again(capsys: pytest.CaptureFixture[str]) -> No
         told = capsys.readouterr().out
         assert "client [1] tx.select()" in told
         assert f"again: amqp-sansio probe {address} --conversations 12 --seed 0 --section tx" in told
+
+
+def test_a_server_behind_tls_is_probed_by_its_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    authority = trustme.CA()
+    both, ca = str(tmp_path / "both"), str(tmp_path / "ca")
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(both)
+    authority.cert_pem.write_to_path(ca)
+    logins: set[tuple[str, str]] = set()
+
+    def verify(user: str, password: str) -> bool:
+        logins.add((user, password))
+        return password == "secret"
+
+    config = ServerConfig(mechanisms=(PlainServer(verify),))
+    broker = Broker()
+    options = ["--section", "tx", "--conversations", "2"]
+    with serve(broker, lambda: broker.connect(config), port=0, tls=context(both, both)) as server:
+        place = f"127.0.0.1:{server.address[1]}"
+        assert main(["probe", f"amqps://alice:secret@{place}/store", "--ca", ca, *options]) == 0
+        assert f"The same again: amqp-sansio probe amqps://{place} --conversations 2" in capsys.readouterr().out
+        assert main(["probe", f"amqps://alice:secret@{place}", *options]) == 2
+        assert capsys.readouterr().err == (
+            f"amqp-sansio: {place}: its certificate is not accepted: unable to get local issuer certificate\n"
+        )
+        assert main(["probe", f"amqps://alice:secret@{place}", "--ca", ca, "--password", "other", *options]) == 2
+    assert logins == {("alice", "secret"), ("alice", "other")}
 
 
 def test_progress_of_many_conversations_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +110,8 @@ def test_a_server_without_amqp_or_that_refuses_the_login_is_not_probed(
 
 
 @pytest.mark.parametrize(
-    "wrong", [["nowhere"], ["::1:5672"], ["host:0"], ["host:1", "--conversations", "0"], ["host:1", "--timeout", "0"]]
+    "wrong",
+    [["ampq://host"], ["one,two"], ["::1:5672"], ["host:0"], ["host:1", "--conversations", "0"], ["host:1", "--timeout", "0"]],
 )
 def test_wrong_arguments(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

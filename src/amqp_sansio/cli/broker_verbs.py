@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.cli.given import asked, pair, whole
 from amqp_sansio.cli.wrapping import Parser
+from amqp_sansio.errors import AddressError
 
 if TYPE_CHECKING:
+    from amqp_sansio.conversation.address import Address
+
     _Verbs = argparse._SubParsersAction[Parser]
 
 MOST_MESSAGE: Final = 1 << 40
@@ -214,31 +217,34 @@ def _add_common(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_probe(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("address", type=_address, metavar="HOST:PORT", help="where the server listens")
+    verb.add_argument("address", type=_address, metavar="URL|HOST:PORT",
+                      help="where the server listens: amqp://user:password@host:port/vhost, amqps://...")  # fmt: skip
+    _add_common(verb)
     verb.add_argument("--section", metavar="NAME", help="only this section: connection, session, execution, message, tx, dtx, "
                       "exchange, queue, file, stream, assembly")  # fmt: skip
     verb.add_argument("--conversations", default=1000, type=whole(1, 10**9), metavar="N", help="number of conversations (1000)")
     verb.add_argument("--seed", default=0, type=whole(0, 2**63), metavar="N", help="seed of the conversations (0)")
     verb.add_argument("--only", type=whole(0, 10**9), metavar="NUMBER", help="only the conversation with this number")
-    verb.add_argument("--user", default="", metavar="NAME", help="log in as this user, by PLAIN (ANONYMOUS, else guest)")
-    verb.add_argument("--password", metavar="TEXT", help="the password (the environment variable AMQP_PASSWORD)")
-    verb.add_argument("--vhost", default="", metavar="NAME", dest="virtual_host", help="the virtual host")
+    verb.add_argument("--user", metavar="NAME", help="log in as this user, by PLAIN (that of URL, else ANONYMOUS, else guest)")
+    verb.add_argument(
+        "--password", metavar="TEXT", help="the password (that of URL, else the environment variable AMQP_PASSWORD)"
+    )
+    verb.add_argument("--vhost", metavar="NAME", dest="virtual_host", help="the virtual host (that of URL)")
     verb.add_argument("--timeout", default=2.0, type=_seconds, metavar="S", dest="patience",
                       help="seconds to wait for an answer (2)")  # fmt: skip
     verb.add_argument("--verbose", action="store_true", help="also show the conversations of the rules that were kept")
-    verb.add_argument("--json", action="store_true", dest="as_json", help="one JSON object, for machines")
-    verb.set_defaults(complain=verb.error)
 
 
-def _address(text: str) -> tuple[str, int]:
-    host, _, number = text.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        host = ""
-    if not (host and number.isascii() and number.isdigit() and 1 <= int(number[:20]) <= 65535):
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:5672")
-    return host, int(number)
+def _address(text: str) -> Address:
+    from amqp_sansio.conversation.address import Address
+
+    try:
+        address = Address.parse(text if "://" in text else f"amqp://{text}")
+    except AddressError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if len(address.endpoints) > 1:
+        raise argparse.ArgumentTypeError("one server is probed at a time")
+    return address
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------------------
@@ -313,7 +319,6 @@ def run(given: argparse.Namespace) -> int:
 
         if not given.patience:
             given.complain("--timeout 0 leaves no time for an answer")
-        given.host, given.port = given.address
         return probe.probe(asked(probe.Wishes, given))
 
     from amqp_sansio.cli.dialing import split_url

@@ -48,18 +48,21 @@ def split_url(words: Sequence[str], behind: Sequence[str] = ()) -> tuple[str, li
     return os.environ.get(VARIABLE) or URL, [*words, *behind]
 
 
+def trusting(authorities: str | None) -> ssl.SSLContext | None:
+    """Returns a context that trusts the certificates in a file; None without one.  Raises ConnectFailed."""
+    try:
+        return None if authorities is None else ssl.create_default_context(cafile=authorities)
+    except OSError as error:
+        raise ConnectFailed(str(authorities), f"no certificates can be read from it: {reason(error)}") from None
+
+
 def dial(url: str, authorities: str | None) -> Connection | channels.Connection:
     """Opens a connection, with sessions or with channels; `authorities` is a file of certificates to trust.
 
     `protocol` in the URL selects which, as does an option that only brokers with channels have; otherwise the protocol header
     that the server answers with: to 0-10, brokers with channels answer with their own.  Raises AddressError or ConnectFailed.
     """
-    tls = None
-    if authorities is not None:
-        try:
-            tls = ssl.create_default_context(cafile=authorities)
-        except OSError as error:
-            raise ConnectFailed(authorities, f"no certificates can be read from it: {reason(error)}") from None
+    tls = trusting(authorities)
     shown, named = _without_protocol(url)
     if named not in ("", DEFAULT.name):
         return _of_channels(url, named, tls)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 from contextlib import suppress
 from typing import Final
 
 import attrs
 
+from amqp_sansio.cli.dialing import trusting
 from amqp_sansio.cli.output import complain, json_line
 from amqp_sansio.cli.progress import Progress
+from amqp_sansio.conversation.address import Address
+from amqp_sansio.conversation.causes import reason_of
 from amqp_sansio.testing.probe import ProbeError, Prober, Report
 
 PASSWORD: Final = "AMQP_PASSWORD"
@@ -20,32 +24,36 @@ _READ: Final = 65536
 
 @attrs.frozen
 class Wishes:
-    """The settings of the probe; `patience` is how many seconds an answer may take."""
+    """The settings of the probe; `patience` is how many seconds an answer may take.  `user`, `password` and `virtual_host` go
+    before those of the address; `authorities` is a file of certificates to trust."""
 
-    host: str
-    port: int
+    address: Address
+    authorities: str | None = None
     section: str | None = None
     conversations: int = 1000
     seed: int = 0
     only: int | None = None
-    user: str = ""
+    user: str | None = None
     password: str | None = attrs.field(default=None, repr=False)
-    virtual_host: str = ""
+    virtual_host: str | None = None
     patience: float = 2.0
     as_json: bool = False
     verbose: bool = False
 
 
 class SocketTransport:
-    """A TCP connection.  Raises ProbeError when it cannot be opened."""
+    """A TCP connection, or one by TLS.  Raises ProbeError when it cannot be opened."""
 
-    def __init__(self, host: str, port: int, patience: float) -> None:
+    def __init__(self, host: str, port: int, patience: float, tls: ssl.SSLContext | None = None) -> None:
         try:
-            self._socket: Final = socket.create_connection((host, port), timeout=patience)
+            opened = socket.create_connection((host, port), timeout=patience)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket: Final = opened if tls is None else tls.wrap_socket(opened, server_hostname=host)
+        except ssl.SSLError as error:
+            raise ProbeError(f"{host}:{port}: {reason_of(error)}") from None
         except OSError as error:
             reason = error.strerror or str(error) or type(error).__name__
             raise ProbeError(f"{host}:{port} does not answer: {reason}") from None
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def exchange(self, octets: bytes) -> bytes | None:
         """See `testing.probe.Transport`."""
@@ -66,17 +74,19 @@ class SocketTransport:
 
 def probe(wishes: Wishes) -> int:
     """Runs the probe.  Returns 0: every tested rule was followed; 1: some were broken; 2: the server cannot be probed."""
-    password = wishes.password if wishes.password is not None else os.environ.get(PASSWORD, "")
+    address, endpoint = wishes.address, wishes.address.endpoints[0]
+    password = wishes.password if wishes.password is not None else address.password or os.environ.get(PASSWORD, "")
+    tls = (trusting(wishes.authorities) or ssl.create_default_context()) if endpoint.tls else None
     try:
         prober = Prober(
-            lambda: SocketTransport(wishes.host, wishes.port, wishes.patience),
+            lambda: SocketTransport(endpoint.host, endpoint.port, wishes.patience, tls),
             section=wishes.section,
             conversations=wishes.conversations,
             seed=wishes.seed,
             only=wishes.only,
-            user=wishes.user,
+            user=(address.username or "") if wishes.user is None else wishes.user,
             password=password,
-            virtual_host=wishes.virtual_host,
+            virtual_host=address.virtual_host if wishes.virtual_host is None else wishes.virtual_host,
         )
     except ValueError as error:
         complain(str(error))
@@ -98,13 +108,15 @@ def probe(wishes: Wishes) -> int:
 
 
 def _tell(report: Report, wishes: Wishes) -> None:
+    endpoint = wishes.address.endpoints[0]
     if wishes.as_json:
-        row = {"server": f"{wishes.host}:{wishes.port}", "section": wishes.section, "seed": wishes.seed, **report.row()}
+        row = {"server": str(endpoint), "section": wishes.section, "seed": wishes.seed, **report.row()}
         print(json_line(row))
         return
-    print(f"{wishes.host}:{wishes.port}, ", end="")
+    print(f"{endpoint}, ", end="")
     for line in report.lines(wishes.verbose):
         print(line if line.isascii() and line.isprintable() else json_line(line)[1:-1])
-    command = f"amqp-sansio probe {wishes.host}:{wishes.port} --conversations {wishes.conversations} --seed {wishes.seed}"
+    server = f"amqps://{endpoint}" if endpoint.tls else str(endpoint)
+    command = f"amqp-sansio probe {server} --conversations {wishes.conversations} --seed {wishes.seed}"
     section = f" --section {wishes.section}" if wishes.section else ""
     print(f"\nThe same again: {command}{section}\nOne conversation of it: --only NUMBER --verbose")
