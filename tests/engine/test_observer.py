@@ -280,6 +280,14 @@ def test_a_header_that_nobody_knows_may_be_served_all_the_same() -> None:
     assert not [word for word in found if "!" in word]
 
 
+@pytest.mark.parametrize("answer", [b"\x8f\x03\x81\x10\xff\0\x07\x0c\x99", b"\1\0\0\0\0\0\x0a\0\x0a"])
+@pytest.mark.parametrize("header", [b"AMQP\1\1\0\x63", b"AMQP\0\0\x09\2"])
+def test_nobody_is_accused_behind_the_header_of_a_version_that_nobody_knows(header: bytes, answer: bytes) -> None:
+    for piece in (0, 1):
+        found = words(observe([("C", header), ("S", answer)], piece=piece))
+        assert found == ["C header", "C ?connection.protocol-header", "S opaque"]
+
+
 @pytest.mark.parametrize("piece", [0, 1, 7])
 @pytest.mark.parametrize("gap", [False, True])
 def test_from_the_middle_what_looks_like_two_frames_accuses_nobody_of_what_follows(piece: int, gap: bool) -> None:

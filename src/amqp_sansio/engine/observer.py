@@ -422,7 +422,7 @@ def _why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: 
     """Returns why the stream of a side is not judged, None where it is.  `client`: the header that a server answers, if any."""
     if header.tls:
         return "TLS is not read here"
-    if not header.amqp and client is not None and client.version is not None and client.octets not in dialect.spellings:
+    if not header.amqp and client is not None and client.amqp and client.octets not in dialect.spellings:
         return f"{client.name} is not read here"  # before 0-10 the server begins with connection.start
     if header.strange and (client is None or not client.amqp):
         return "not AMQP"  # nobody violates a protocol that neither side speaks
