@@ -219,6 +219,19 @@ def test_what_comes_late_of_a_pair_that_expired_is_counted() -> None:
     assert len(said(stream.frames, "late")) == 1, "what goes on is in time"
 
 
+def test_a_beginning_that_comes_behind_the_rest_is_counted() -> None:
+    """Without its beginning the rest was not known for AMQP, and nothing was written of it; what is no AMQP is not counted."""
+    rows = talk(build.conversation([b"x"] * 20))
+    stream = Stream()
+    stream.hear(1, shifted(rows[40:], 1))
+    stream.hear(2, foreign(hours=1))
+    assert not said(stream.frames, "messages")
+    stream.hear(2, foreign())
+    stream.hear(1, rows[:40])
+    (late,) = said(stream.frames, "late")
+    assert (late["packets"], late["first_ns"]) == (40, rows[0]["ts_ns"])
+
+
 def test_what_was_taken_for_over_is_forgotten_much_later() -> None:
     """Then it is heard only with its port."""
     stream = Stream(hours=2)

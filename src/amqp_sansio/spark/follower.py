@@ -89,7 +89,7 @@ class Follower(StatefulProcessor):
         sealer = Sealer()
         # The rows of one that counted as over were written, and it has no replay.
         over = slept[1] if slept is not None and not slept[0] else None
-        lateness = Lateness(replay.latest_ns if over is None else over, over is not None or replay.spoken)
+        lateness = Lateness(replay.latest_ns if over is None else over)
         for batch in opened(in_order(rows)):
             lateness.look(batch)
             full = list(sealer.add(replay.feed(batch)))
@@ -99,7 +99,7 @@ class Follower(StatefulProcessor):
         self._latest = max(self._latest, last)
         replay.latest_ns = lateness.latest_ns
         self._state.update((replay.snapshot(), last, 0) if self._idle_ns else (replay.snapshot(),))
-        rest = [*sealer.add(lateness.records()), *sealer.rest()]
+        rest = [*sealer.add(lateness.records(over is not None or replay.spoken)), *sealer.rest()]
         if rest:
             yield as_frame(rest)
 

@@ -20,11 +20,11 @@ def packet(ns: int, capture: str = "a", octets: int = 10, note: str | None = Non
     }  # fmt: skip
 
 
-def looked(packets: list[Row], latest_ns: int = NOW, judged: bool = True) -> list[Late]:
-    lateness = Lateness(latest_ns, judged)
+def looked(packets: list[Row], latest_ns: int = NOW, spoken: bool = True) -> list[Late]:
+    lateness = Lateness(latest_ns)
     for each in packets:
         lateness.look(batch([each]))
-    return gathered((rows for _, rows in lateness.records()), 4)
+    return gathered((rows for _, rows in lateness.records(spoken)), 4)
 
 
 def late(capture: str, at: int, packets: int = 1, files: int = 1) -> Late:
@@ -50,14 +50,13 @@ def test_what_comes_in_time_is_not(packets: list[Row]) -> None:
     assert looked(packets) == []
 
 
-def test_where_nothing_was_judged_before_nothing_is_late() -> None:
-    """No row was written: an earlier packet of another protocol, or none at all."""
-    assert looked([packet(NOW - SECOND)], judged=False) == []
+def test_where_nothing_was_heard_before_or_no_amqp_nothing_is_late() -> None:
+    assert looked([packet(NOW - SECOND)], spoken=False) == []
     assert looked([packet(NOW), packet(NOW - SECOND)], latest_ns=0) == []
 
 
 def test_the_latest_time_never_goes_back() -> None:
-    lateness = Lateness(0, True)
+    lateness = Lateness(0)
     for ns in (NOW, NOW - SECOND):
         lateness.look(batch([packet(ns)]))
     assert lateness.latest_ns == NOW

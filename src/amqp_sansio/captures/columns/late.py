@@ -1,7 +1,7 @@
 """Late files of a stream: files with packets older than what was already judged of their connections.
 
-The replay sees such packets after the later ones: they count as repeated, or leave a gap, and written rows stay as they are.
-The file is therefore reported, with how much of it came too late.
+The replay sees such packets after the later ones: they count as repeated, leave a gap, or begin a connection whose rest has
+passed, and written rows stay as they are.  The file is therefore reported, with how much of it came too late.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ class Late:
 class Lateness:
     """Checks the packets of one connection in one batch of a stream.
 
-    `latest_ns` is the latest time before them; `judged`: AMQP was among those, so that there are rows.
+    `latest_ns` is the latest time before them; 0 when there were none.
     """
 
-    def __init__(self, latest_ns: int, judged: bool) -> None:
+    def __init__(self, latest_ns: int) -> None:
         self.latest_ns = latest_ns
         """The latest time of all packets so far."""
-        self._before: Final = latest_ns - SLACK_NS if judged else None
+        self._before: Final = latest_ns - SLACK_NS
         self._found: Final[list[pa.RecordBatch]] = []
 
     def look(self, packets: pa.RecordBatch) -> None:
         """Checks the next packets, before they are replayed."""
         times: Ints = packets.column("ts_ns").to_numpy()
         self.latest_ns = max(self.latest_ns, int(times.max(initial=0)))
-        if self._before is None or not (times < self._before).any():
+        if not (times < self._before).any():
             return
         octets = pc.binary_length(packets.column("payload"))
         named = pa.Table.from_arrays(
@@ -86,10 +86,14 @@ class Lateness:
         late = pc.and_(pc.less(packets.column("ts_ns"), self._before), pc.is_null(packets.column("note")))
         self._found.append(_summed(named.filter(late)))
 
-    def records(self) -> Iterator[Records]:
-        """Yields what came too late, by file."""
+    def records(self, spoken: bool) -> Iterator[Records]:
+        """Yields what came too late, by file.
+
+        `spoken`: AMQP is on these ports, by the packets before or by these: when the beginning of a connection comes too late,
+        what came before it was not recognised, and is lost.
+        """
         for batch in self._found:
-            if batch.num_rows:
+            if spoken and batch.num_rows:
                 yield Records(LATE, batch)
 
 
