@@ -124,14 +124,15 @@ def test_without_arrow_the_extra_is_named(
 
 
 def test_after_a_small_run_on_spark_the_other_way_is_named(tmp_path: Path) -> None:
-    small, large, packed = tmp_path / "small", tmp_path / "large", tmp_path / "small.gz"
-    for path, octets in ((small, 8_000_000), (large, SMALL_OCTETS), (packed, 8)):
+    small, large, packed, tiny = [tmp_path / name for name in ("small", "large", "small.gz", "tiny")]
+    for path, octets in ((small, 8_000_000), (large, SMALL_OCTETS), (packed, 8), (tiny, 8)):
         with open(path, "wb") as stream:
             stream.truncate(octets)
     assert advice([str(small)], 23.2, 20_000) == "Spark took 23.2 s for 8.0 MB: --engine local takes about 5.3 s"
     assert advice([str(small)], 5.0, 20_000) is None
     assert advice([str(small)], 10.66, 4) == "Spark took 10.7 s for 8.0 MB: --engine local takes about 2.0 s"
     assert advice([str(small)], 2.0, 4) is None
+    assert advice([str(tiny)] * 6000, 10.9, 4) is None, "so many files take eleven seconds"
     assert advice([str(small), str(large)], 100, 4) is None
     assert advice([str(packed)], 10, 4) is None
 

@@ -16,8 +16,9 @@ SMALL_OCTETS: Final = 32_000_000
 START_SECONDS: Final = 1.0
 OCTETS_A_SECOND: Final = 8_000_000
 CONNECTIONS_A_SECOND: Final = 6_000
+FILES_A_SECOND: Final = 600
 """The start-up time of this process, and how much it then analyzes per second, as measured
-(docs/how-to/captures-of-any-size.md): octets, and connections, which matter where they are many and short."""
+(docs/how-to/captures-of-any-size.md): octets, and connections and files, which matter where they are many and small."""
 
 
 def analyze(given: argparse.Namespace) -> int:
@@ -74,7 +75,7 @@ def advice(files: Sequence[str], seconds: float, connections: int) -> str | None
     from amqp_sansio.captures.inputs import octets_of
 
     octets = octets_of(files)
-    other = START_SECONDS + octets / OCTETS_A_SECOND + connections / CONNECTIONS_A_SECOND
+    other = START_SECONDS + octets / OCTETS_A_SECOND + connections / CONNECTIONS_A_SECOND + len(files) / FILES_A_SECOND
     if octets > SMALL_OCTETS or other >= seconds or any(file.endswith(PACKED) for file in files):
         return None
     return f"Spark took {seconds:.1f} s for {size(octets)}: --engine local takes about {other:.1f} s"

@@ -83,6 +83,21 @@ def test_the_lock_of_a_killed_process_is_taken_over(folder: str) -> None:
     lock.release()
 
 
+def test_on_a_full_disk_nothing_is_left(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    lock = lock_of(str(tmp_path))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            lock.acquire()
+        with pytest.raises(OSError, match="File too large"):
+            lock.release()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir(tmp_path) == []
+
+
 def test_on_a_store_a_run_of_another_host_or_of_no_known_kind_counts_as_alive(s3: dict[str, str]) -> None:
     """Whether it lives cannot be known; the text names the file that somebody who knows may remove."""
     folder = f"s3://tables/{uuid.uuid4().hex}"

@@ -87,11 +87,11 @@ class Lock:
             if there:
                 break
             file.close()  # its holder has just removed it: the next run makes a new one
+        self._file = file
         self.taken_over = bool(before)
         file.truncate(0)
         file.write(self._said)
         file.flush()
-        self._file = file
         return True
 
     def _write(self) -> None:
