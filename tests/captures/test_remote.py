@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from amqp_sansio.captures import remote
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import closed_in, found, names_in, size_of, there
+from amqp_sansio.captures.files import closed_in, found, named, names_in, size_of, there
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.splits import over_split, splits
@@ -37,6 +38,21 @@ def test_files_folders_and_patterns(bucket: str) -> None:
     assert [closed_in(bucket, word) for word in ("newest", "done", "all")] == [["x9.pcap"], ["x9.pcap"], names_in(bucket)]
     assert (size_of(both[0]), size_of(f"{bucket}/no")) == (HELLO.stat().st_size, 0)
     assert there(f"{bucket}/x9.pcap") == f"{bucket}/x9.pcap"
+
+
+def test_decode_and_check_take_folders_and_patterns_too(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anything else stays as it is named: what reads it says that it is not there."""
+    both = [f"{bucket}/x9.pcap", f"{bucket}/x10.pcap"]
+    assert named([bucket]) == named([f"{bucket}/*.pcap"]) == both
+    assert named([both[1], f"{bucket}/no.pcap"]) == [both[1], f"{bucket}/no.pcap"]
+    with pytest.raises(CaptureError, match=r"no file has such a name"):
+        named([f"{bucket}/*.cap"])
+
+    def fails(uri: str) -> None:
+        raise OSError("the store is down")
+
+    monkeypatch.setattr(remote, "about", fails)
+    assert named([bucket]) == [bucket]
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,12 @@ CUT = {"split": "40000", "closed": "all"}
 """The file in several splits: the clock steps back in another split than the one that it comes back to."""
 
 
-STREAMED = [each if each == "a step of 5 s back" else pytest.param(each, marks=pytest.mark.soak) for each in CLOCKS]
-"""A stream takes its seconds: the other clocks are those of `make soak`."""
+def some(*names: str) -> list[object]:
+    """All clocks; the others than these only in `make soak`: Spark takes its seconds, and tests/captures has them all."""
+    return [each if each in names else pytest.param(each, marks=pytest.mark.soak) for each in CLOCKS]
 
 
-@pytest.fixture(scope="module", params=CLOCKS)
+@pytest.fixture(scope="module")
 def wrong(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
     """A capture of such a clock, and its rows."""
     folder = tmp_path_factory.mktemp("clock")
@@ -38,6 +39,7 @@ def without_latency(rows: Rows) -> int:
     return sum([number for row, number in rows["end_to_end"].items() if '"latency_ns": null' in row])
 
 
+@pytest.mark.parametrize("wrong", some("a step of 5 s back", "jitter of 0.3 ms"), indirect=True)
 def test_in_batch(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Path) -> None:
     path, rows = wrong
     outcome = run(spark, [str(path)], str(tmp_path), OPTIONS, tasks=2, options={"split": "40000"})
@@ -45,7 +47,7 @@ def test_in_batch(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Path)
     assert outcome.early == without_latency(rows)
 
 
-@pytest.mark.parametrize("wrong", STREAMED, indirect=True)
+@pytest.mark.parametrize("wrong", some("a step of 5 s back"), indirect=True)
 def test_as_a_stream(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Path) -> None:
     path, rows = wrong
     watch = Watch(spark, str(path.parent), str(tmp_path / "out"), str(tmp_path / "checkpoint"), OPTIONS, options=CUT)

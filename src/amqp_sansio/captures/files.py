@@ -58,7 +58,10 @@ def named(paths: Iterable[str]) -> list[str]:
     files: list[str] = []
     for path in paths:
         here = local(path) if ":" in path else path
-        several = here is not None and (os.path.isdir(here) or (has_magic(here) and not os.path.exists(here)))
+        if here is None:
+            several = remote.is_several(path)
+        else:
+            several = os.path.isdir(here) or (has_magic(here) and not os.path.exists(here))
         inside = found([path]) if several else [path]
         files += map(os.path.relpath, inside) if several and here is not None and not os.path.isabs(here) else inside
     return files

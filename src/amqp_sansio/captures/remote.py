@@ -73,6 +73,14 @@ def has_magic(uri: str) -> bool:
     return _MAGIC.search(uri) is not None
 
 
+def is_several(uri: str) -> bool:
+    """Whether it is a folder or a pattern; False when that cannot be known, which the reader reports."""
+    try:
+        return has_magic(uri) or about(uri).type.name == "Directory"
+    except OSError:
+        return False
+
+
 def _fits(parts: list[str], words: list[str]) -> bool:
     if not words:
         return not parts
