@@ -182,6 +182,14 @@ def test_grace_begins_anew_with_each_hole() -> None:
     assert host.ear.of(0) == [("data", b"x" * 200)]
 
 
+def test_a_hole_that_is_being_filled_is_not_lost() -> None:
+    """What a thread wrote late, or a file that a stream reads late, may be more segments than the grace."""
+    host = Host().open().hear(1, 1, ack=401)
+    for number in range(400):
+        host.hear(0, 1 + number, b"x", ack=1)
+    assert host.ear.of(0) == [("data", b"x" * 400)]
+
+
 @pytest.mark.parametrize("step", [0, 10**8])
 def test_a_direction_that_is_always_captured_late_loses_nothing(step: int) -> None:
     host = Host().open()

@@ -78,7 +78,7 @@ class Direction:
         self.ended = False
         self.acked = 0  # offset up to which the other side has acknowledged
         self.lost = 0  # offset below which holes are gaps
-        self.since: tuple[int, ...] | None = None  # segment, time and `acked` when an acknowledged hole was noticed
+        self.since: tuple[int, ...] | None = None  # segment, time, `acked`, `position` when an acknowledged hole was noticed
 
     def begin(self, sequence: int) -> None:
         """Sets the sequence number of offset 0."""
@@ -280,8 +280,8 @@ class Flow:
             upto = since[2] if since is not None and len(since) > 2 else side.acked  # earlier versions kept two numbers
             if side.acked <= side.position:
                 side.since = None
-            elif since is None or side.position >= upto:  # another hole: a direction may be captured late all the time
-                side.since = (self.segments, self._time, side.acked)
+            elif since is None or side.position > since[-1]:  # another hole, or one that is being filled
+                side.since = (self.segments, self._time, side.acked, side.position)
             elif self._over(*since[:2]):
                 side.lost = upto
                 side.since = None
