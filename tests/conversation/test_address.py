@@ -79,6 +79,7 @@ def test_a_config_says_what_the_address_says() -> None:
         ("amqp://h?frame_max=4095", "frame_max is 4096 to 65535"),
         ("amqp://h?frame_max=65536", "frame_max is 4096 to 65535"),
         ("amqp://h?colour=red", "no option colour; there are heartbeat"),
+        ("amqp://h?hearbeat=3", r"no option hearbeat \(heartbeat may be meant\); there are"),
     ],
 )
 def test_what_is_wrong_is_named(url: str, rule: str) -> None:

@@ -6,7 +6,8 @@ amqp-host-url: `amqp:tcp:host:port,tcp:host:port`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -155,9 +156,10 @@ class Address:
         return attrs.evolve(base or ClientConfig(), **changes)  # type: ignore[arg-type]  # keyword by keyword it is right
 
 
-def no_option(shown: str, name: str, known: Iterable[str]) -> AddressError:
+def no_option(shown: str, name: str, known: Collection[str]) -> AddressError:
     """Returns the error for an unknown option.  It does not show the option's value, which may be a password."""
-    return AddressError(shown.partition("?")[0], f"no option {name}; there are {', '.join(known)}")
+    meant = "".join([f" ({near} may be meant)" for near in get_close_matches(name, known, 1)])
+    return AddressError(shown.partition("?")[0], f"no option {name}{meant}; there are {', '.join(known)}")
 
 
 def raise_for_split_password(url: str) -> None:
