@@ -43,13 +43,16 @@ ENDS = [
 ALL = {"client", "server", "observer"}
 OWN = {
     "session at the client": ({"client"}, "what one end makes of the words; the observer judges them by the attachment"),
-    "session at the server": ({"server"}, "likewise"),
+    "session at the server": ({"server"}, "what one end makes of the words; the observer judges them by the attachment"),
     "two-phase commit, one branch": ({"client"}, "a coordinator keeps it for itself"),
     "channel": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_checker.py"),
-    "channel mode": (set(), "likewise"),
-    "reference of the client": (set(), "likewise: tests/engine/test_channel_witness_use.py"),
-    "reference of the server": (set(), "likewise"),
-    "connection handshake, pipelined": (set(), "likewise"),
+    "channel mode": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_checker.py"),
+    "reference of the client": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_witness_use.py"),
+    "reference of the server": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_witness_use.py"),
+    "connection handshake, pipelined": (
+        set(),
+        "the observer of the older dialects walks it: tests/engine/test_channel_witness.py",
+    ),
     "dtx branch": (set(), "the broker's coordinator walks it: tests/broker/transactions"),
     "transfer, accept-mode none": ({"client", "observer"}, "what a client publishes so is over for its server when it came"),
 }

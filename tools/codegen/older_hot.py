@@ -21,7 +21,7 @@ HOT: dict[str, str] = {
     "basic.get-ok": "once a message where it is asked for; 823, 4815, 9184 and 393, 1271, 8399",
     "basic.ack": "once a message, and once a confirm; 454, 1178, 1384 and 228, 587, 1169",
     "basic.nack": "as often as ack where messages are refused; 484, 1290, 4038 and 255, 689, 1462",
-    "basic.reject": "likewise; 460, 1153, 1380 and 228, 589, 1163",
+    "basic.reject": "as often as nack; 460, 1153, 1380 and 228, 589, 1163",
 }
 """The reason for each verb.  The properties of class basic are the same in all versions and come with each of the first three:
 all of them 5129, 26608, 34404 and 4067, 20769, 36169; the delivery mode alone 636, 6551, 4712 and 729, 4206, 1498."""

@@ -60,7 +60,7 @@ def writer(model: Model, owner: str, thing: Verb | StructType, head: str, given:
     if remembered:
         key = ", ".join(f"{given}.{field_name(f.name)}" for f in thing.fields)
         declared = f"{cache}: Final[dict[tuple[str | None, ...], bytes]] = {{}}"
-        lines = ["", declared, '"""By their values, likewise."""', "", *lines]
+        lines = ["", declared, '"""Short ones, by their values."""', "", *lines]
         lines += [f"    key = ({key})", f"    known = {cache}.get(key)", "    if known is not None:", "        return known"]
     lines.append("    flags = 0")
     valued = [f for f in thing.fields if wire(model, f, owner) != "bit"]

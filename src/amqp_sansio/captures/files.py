@@ -69,7 +69,7 @@ def named(paths: Iterable[str]) -> list[str]:
 
 def found(paths: Iterable[str]) -> list[str]:
     """Returns the files that paths, folders (all files in them but hidden ones) and patterns (* ? [ ]) stand for, each once, in
-    the order of their names.  URIs likewise.
+    the order of their names.  A URI may stand for any of these.
 
     Raises CaptureError for what does not exist or is no file (a pipe), and for a folder or pattern without files.
     """

@@ -31,7 +31,7 @@ PACKETS: Final[tuple[Column, ...]] = (
         "belongs to no connection",
     ),
     Column("src", "string", "string", False, "address of the sender; empty in a note about a place in the file"),
-    Column("dst", "string", "string", False, "address of the receiver, likewise"),
+    Column("dst", "string", "string", False, "address of the receiver; empty in a note about a place in the file"),
     Column("sport", "int32", "int", False, "TCP port of the sender"),
     Column("dport", "int32", "int", False, "TCP port of the receiver"),
     Column("seq", "int64", "bigint", False, "TCP sequence number, 0 to 2^32-1"),

@@ -17,7 +17,7 @@ earlier one goes on."""
 WITHHELD_OCTETS: Final = 3 * COMPARED_OCTETS
 """Octets withheld of one connection; with more it counts as another one."""
 WITHHELD_SEGMENTS: Final = 8192
-"""Segments, likewise."""
+"""Segments withheld of one connection; with more it counts as another one."""
 
 Said: TypeAlias = tuple[int, int, int, int]
 """A side of the earlier connection: the sequence number of its first octet (-1: unknown), its number of octets, how many of

@@ -70,7 +70,7 @@ def put(path: Path, octets: bytes) -> None:
 
 
 def put_json(path: Path, value: dict[str, Any]) -> None:
-    """Writes plain values as JSON, likewise."""
+    """Writes plain values as JSON, atomically.  Raises LiveError."""
     put(path, json.dumps(value, indent=1).encode() + b"\n")
 
 

@@ -230,7 +230,7 @@ def field_message_reply_to(b: bytes, p: int, end: int, reading: Reading, depth: 
 
 
 MESSAGE_REPLY_TO_WRITTEN: Final[dict[tuple[str | None, ...], bytes]] = {}
-"""By their values, likewise."""
+"""Short ones, by their values."""
 
 
 def write_message_reply_to(s: message.ReplyTo) -> bytes:
