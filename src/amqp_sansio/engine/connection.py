@@ -173,6 +173,9 @@ class Connection(Carrier):
             stepping = True
             if reader is not None and self._closed_cause is None:
                 ahead = reader.ahead  # as `cut_ahead` takes them, without the call
+                if not ahead and not self._eof and reader.waits:
+                    self._layer_from = None
+                    break
                 if (cut := ahead.pop() if ahead else reader.cut_ahead() if reader.known else None) is not None:
                     # The fast path: a message in one header and at most one body frame, behind a command that came before.
                     # It means what `_step` makes of the same octets: only what passes every check there is cut so.
@@ -186,9 +189,6 @@ class Connection(Carrier):
                         if answer is not None:
                             return answer
                         stepping = False
-                    elif reader.waits and not self._eof:
-                        self._layer_from = None
-                        break
             if stepping:
                 written = self._written
                 stepped = self._step()

@@ -245,9 +245,15 @@ def answer_flush(session: Session, asked: int) -> None:
 
 def _tell_completed(session: Session, timely: bool) -> None:
     """Sends the completions that the peer does not know of, even if there are none."""
-    assert session._channel is not None
-    for part in parts(session, session._inbound.tell_completed()):
-        session._channel.say(controls.Completed(part, timely))
+    channel, inbound = session._channel, session._inbound
+    assert channel is not None
+    one = inbound.tell_one_range()
+    if one is not None:  # nearly always: what follows with its calls inlined
+        low, high = one
+        channel.carrier._write(replies_of(channel.layout).control(channel.number, low, high, timely))
+    else:
+        for part in parts(session, inbound.tell_completed()):
+            channel.say(controls.Completed(part, timely))
     if session._subscriptions.unreported:
         session._subscriptions.reported()
 

@@ -306,6 +306,15 @@ class Inbound(OwnIds):
         self.untold.clear()
         return told
 
+    def tell_one_range(self) -> tuple[int, int] | None:
+        """Does the same where there is one range, of less than half of all ids; otherwise returns None, with nothing changed."""
+        lows, highs = self.known.lows, self.known.highs
+        if len(lows) != 1 or self.counting or highs[0] - lows[0] >= HALF:
+            return None
+        self.due = False
+        self.untold.clear()
+        return lows[0], highs[0]
+
     def untold_completed(self) -> RangeSet:
         """What `tell_completed` would report."""
         return self.known.around(self.untold.freeze()) if self.counting else self.known.freeze()
@@ -325,8 +334,9 @@ class Inbound(OwnIds):
 
     def wants_timely(self) -> bool:
         """Returns whether to ask for known-completed now, because what the sender does not know has grown."""
-        many = self.known.range_count >= TIMELY_RANGES
-        size = 0 if many else len(self.known)
+        known = self.known
+        many = len(known.lows) >= TIMELY_RANGES
+        size = 0 if many else len(known)
         if many or size - self.timely_at >= TIMELY_IDS:
             self.timely_at = size
             trim(self.known, self.next_id)

@@ -45,6 +45,7 @@ frame_of_set: Final = Struct(">IIQHII").unpack_from
 Flags, type and size as one number, the place, the reserved word (0), class, code and flags as one number, size of the set (8),
 low, high.
 """
+put_frame_of_set: Final = Struct(">IIQHII").pack
 command_of_set: Final = Struct(">IIQHHII").unpack_from
 """The frame of a command with such a field, 28 octets.
 

@@ -40,7 +40,17 @@ from amqp_sansio.wire.framing import (
     Malformed,
     Reader,
 )
-from amqp_sansio.wire.primitives import command_of_set, frame_begin, frame_begin32, frame_header, frame_of_set, u16, u32, u64
+from amqp_sansio.wire.primitives import (
+    command_of_set,
+    frame_begin,
+    frame_begin32,
+    frame_header,
+    frame_of_set,
+    put_frame_of_set,
+    u16,
+    u32,
+    u64,
+)
 from amqp_sansio.wire.resync import find_frame, find_three, plausible_header
 
 # The first two octets (flags, segment type) of frames that are complete segments.
@@ -423,7 +433,7 @@ def alone_next(reader: SegmentReader) -> bool:
 
 
 class OneRange:
-    """Cuts one control and one command, with and without the bit that asks for an answer; takes samples with any range."""
+    """Cuts one control and one command (and writes the control), with and without the bit that asks for an answer; takes samples with any range."""
 
     __slots__ = ("_command", "_command_asks", "_control", "_control_asks")
 
@@ -471,6 +481,11 @@ class OneRange:
         reader.frames += 1
         reader._needed = FRAME_HEADER_SIZE
         return commands, asks, place, low, high, start, start + size
+
+    def control(self, channel: int, low: int, high: int, asks: bool) -> bytes:
+        """Writes the control with a range of less than half of all ids, in its frame."""
+        head = self._control_asks if asks else self._control
+        return put_frame_of_set(_CONTROL, channel, head, _RANGE_OCTETS, low, high)
 
     @staticmethod
     def put_back(reader: SegmentReader, octets: int) -> None:

@@ -172,6 +172,7 @@ def frame_begin32(b: bytes, p: int) -> tuple[int, int, int, int]:
 
 put_frame_header: Final = FRAME_HEADER.pack
 frame_of_set: Final = Struct(">IIQHII").unpack_from
+put_frame_of_set: Final = Struct(">IIQHII").pack
 command_of_set: Final = Struct(">IIQHHII").unpack_from
 put_frame_begin: Final = Struct(">HHI4x").pack
 
