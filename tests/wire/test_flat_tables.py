@@ -72,7 +72,7 @@ def shape_of(flat: FlatTables, *tables: list[tuple[str, bytes]]) -> tuple[list[s
     for entries in tables:
         assert quickly(flat, octets_of(entries)) is not None
     shape = flat._shapes._shapes[1]
-    return [name for _, _, name, _ in shape.entries], shape.letters
+    return [name for _, _, name, _, _, text in shape.entries for name in (name, text) if name], shape.letters
 
 
 ONE = [("a", b"S\0\0\0\1x"), ("b", b"I\0\0\0\1"), ("c", b"t\1")]

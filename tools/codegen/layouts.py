@@ -18,8 +18,8 @@ from tools.codegen.writers import writer
 _MODULES = {
     "amqp_sansio.kernel.build": "COMPILED",
     "amqp_sansio.wire.primitives": (
-        "LENGTH16 OCTET OCTET_OF blank i64 put_command_head put_control_head put_sized16_head put_struct_head put_i64 put_u16"
-        " put_u32 put_u64 u16 u32 u64 uuid_of"
+        "LENGTH16 OCTET OCTET_OF blank i64 octets_and_moment put_command_head put_control_head put_sized16_head"
+        " put_struct_head put_i64 put_u16 put_u32 put_u64 size_and_uuid u16 u32 u64 uuid_of"
     ),
     "amqp_sansio.wire.sets": "encode_byte_ranges encode_set read_byte_ranges read_set",
     "amqp_sansio.wire.encoding": ("SHORT STRUCT_WRITERS encode_array encode_map encode_struct32 encode_texts put_short"),

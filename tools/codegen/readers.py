@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tools.codegen.model import Model, StructType, Verb
+from itertools import groupby
+
+from tools.codegen.model import Field, Model, StructType, Verb
 from tools.codegen.names import field_name
 from tools.codegen.text import call
 from tools.codegen.wiring import NUMBERS, PREFIX, REMEMBERED, cls, flags_of, function, local, mask, wire
@@ -25,7 +27,15 @@ _LENGTH = {1: "b[p]", 2: "(b[p + 1] if b[p] == 0 else u16(b, p)[0])", 4: "u32(b,
 # (which costs nothing where it is compiled).
 _FILLED = {"message_delivery_properties", "message_message_properties"}
 
-# Fields of those, side by side, that are absent together nearly always: one look for both.
+# Fields of those, side by side: where just those that nearly every message carries are there, they are read as one.
+_FIRST = {"priority", "delivery-mode", "ttl", "timestamp", "expiration", "content-length", "message-id"}
+_CARRIED = {
+    ("priority", "delivery-mode", "timestamp"): ("octets_and_moment", 10),
+    ("content-length", "message-id"): ("size_and_uuid", 24),
+}
+"""Reader, octets."""
+
+# Others, side by side, that are absent together nearly always: one look for both.
 _SELDOM = {"resume-id", "resume-ttl", "user-id", "app-id"}
 
 
@@ -54,33 +64,53 @@ def _filling(model: Model, owner: str, thing: Verb | StructType, made: str) -> l
         body.append(f"    if flags & 0x{sum(mask(i) for i, _ in bits):04X}:")
         body += [f"        {name} = flags & 0x{mask(i):04X} != 0" for name, (i, _) in zip(names, bits, strict=True)]
         body += ["    else:", f"        {' = '.join(names)} = False"]
-    seldom: list[tuple[int, str, list[str]]] = []
-    for index, field in enumerate(thing.fields):
-        name, kind = f"made.{field_name(field.name)}", wire(model, field, owner)
-        if kind == "bit":
-            continue
-        statements = _read(name, kind)[1]
-        full = function(*kind.split(".")) if "." in kind else ""
-        if full in REMEMBERED:
-            statements = [
-                f"q = p + 2 + {_LENGTH[2]}",
-                f"{local(field)} = {full.upper()}_READ.get(b[p:q])",
-                f"if {local(field)} is None:",
-                f"    {name}, p = field_{full}(b, p, end, reading, depth)",
+    others = [(i, f) for i, f in enumerate(thing.fields) if wire(model, f, owner) != "bit"]
+    for together, side_by_side in groupby(others, lambda each: _together(each[1])):
+        fields = list(side_by_side)
+        lines = [line for index, field in fields for line in _filled(model, owner, index, field)]
+        names, every = [f"made.{field_name(f.name)}" for _, f in fields], sum(mask(i) for i, _ in fields)
+        if together == "seldom":
+            lines = [f"if flags & 0x{every:04X}:", *_inside(lines), "else:", f"    {' = '.join(names)} = None"]
+        elif together == "first":
+            ((carried, (read, octets)),) = [each for each in _CARRIED.items() if each[0][0] in {f.name for _, f in fields}]
+            there = [f"made.{field_name(name)}" for name in carried]
+            absent = [name for name in names if name not in there]
+            lines = [
+                f"if flags & 0x{every:04X} == 0x{sum(mask(i) for i, f in fields if f.name in carried):04X}:",
+                f"    {', '.join(there)} = {read}(b, p)",
+                *([f"    {' = '.join(absent)} = None"] if absent else []),
+                f"    p += {octets}",
                 "else:",
-                f"    {name} = {local(field)}",
-                "    p = q",
+                *_inside(lines),
             ]
-        lines = [f"if flags & 0x{mask(index):04X}:", *[f"    {s}" for s in statements], "else:", f"    {name} = None"]
-        if field.name not in _SELDOM:
-            body += [f"    {line}" for line in lines]
-            continue
-        seldom.append((mask(index), name, lines))
-        if len(seldom) == len(_SELDOM & {f.name for f in thing.fields}):
-            body.append(f"    if flags & 0x{sum(bit for bit, _, _ in seldom):04X}:")
-            body += [f"        {line}" for _, _, lines in seldom for line in lines]
-            body += ["    else:", f"        {' = '.join(name for _, name, _ in seldom)} = None"]
+        body += _inside(lines)
     return [*body, "    if p > end:", "        raise IndexError", "    return made"]
+
+
+def _inside(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _together(field: Field) -> str:
+    return "first" if field.name in _FIRST else "seldom" if field.name in _SELDOM else ""
+
+
+def _filled(model: Model, owner: str, index: int, field: Field) -> list[str]:
+    """Returns what fills one slot."""
+    name, kind = f"made.{field_name(field.name)}", wire(model, field, owner)
+    statements = _read(name, kind)[1]
+    full = function(*kind.split(".")) if "." in kind else ""
+    if full in REMEMBERED:
+        statements = [
+            f"q = p + 2 + {_LENGTH[2]}",
+            f"{local(field)} = {full.upper()}_READ.get(b[p:q])",
+            f"if {local(field)} is None:",
+            f"    {name}, p = field_{full}(b, p, end, reading, depth)",
+            "else:",
+            f"    {name} = {local(field)}",
+            "    p = q",
+        ]
+    return [f"if flags & 0x{mask(index):04X}:", *_inside(statements), "else:", f"    {name} = None"]
 
 
 def _statements(model: Model, owner: str, thing: Verb | StructType, wrong: str) -> list[str]:

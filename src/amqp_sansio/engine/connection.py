@@ -26,7 +26,7 @@ from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.framing import Assembly, Malformed, Reader
+from amqp_sansio.wire.framing import Assembly, Cut, Malformed, Reader
 
 if TYPE_CHECKING:
     from amqp_sansio.dialects import ConnectionCode
@@ -166,25 +166,27 @@ class Connection(Carrier):
             self._answered(written)
             if events:
                 return events.popleft()
-        endpoints = self._endpoints
         silent = 0  # steps without an event
         while True:
-            reader = self._reader
-            stepping = True
+            stepping, reader = True, self._reader
             if reader is not None and self._closed_cause is None:
-                ahead = reader.ahead  # as `cut_ahead` takes them, without the call
-                if not ahead and not self._eof and reader.waits:
+                cut: Cut | None
+                if reader.ahead:
+                    cut = reader.ahead.pop()  # as `cut_ahead` takes them, without the call
+                elif not self._eof and reader.waits:
                     self._layer_from = None
                     break
-                if (cut := ahead.pop() if ahead else reader.cut_ahead() if reader.known else None) is not None:
+                else:
+                    cut = reader.cut_ahead() if reader.known else None
+                if cut is not None:
                     # The fast path: a message in one header and at most one body frame, behind a command that came before.
                     # It means what `_step` makes of the same octets: only what passes every check there is cut so.
-                    message = endpoints.hear_plain(cut)
+                    message = self._endpoints.hear_plain(cut)
                     if message is not None:
                         return message
                     stepping = False
                 else:
-                    answer = endpoints.hear_answer()  # another, likewise: what tells that a message is safe
+                    answer = self._endpoints.hear_answer()  # another, likewise: what tells that a message is safe
                     if not isinstance(answer, Unheard):
                         if answer is not None:
                             return answer

@@ -307,7 +307,7 @@ class Inbound(OwnIds):
         return told
 
     def tell_one_range(self) -> tuple[int, int] | None:
-        """Does the same where there is one range, of less than half of all ids; otherwise returns None, with nothing changed."""
+        """Does the same for one range of less than half of all ids; otherwise returns None, with nothing changed."""
         lows, highs = self.known.lows, self.known.highs
         if len(lows) != 1 or self.counting or highs[0] - lows[0] >= HALF:
             return None

@@ -85,6 +85,8 @@ command_head: Final = Struct(">HBBH").unpack_from
 put_command_head: Final = Struct(">HBBH").pack
 struct_head: Final = Struct(">IHH").unpack_from
 """size, class and code as one number, flags."""
+octets_and_moment: Final = Struct(">BBq").unpack_from
+"""Two octets and a moment, with which most delivery-properties begin."""
 put_struct_head: Final = Struct(">IHH").pack
 put_sized16_head: Final = Struct(">HH").pack
 """size, flags: an uncoded struct with a size of two octets."""
@@ -99,12 +101,22 @@ put_sizes: Final = Struct(">II").pack
 def uuid_of(octets: bytes) -> UUID:
     """Makes a UUID from 16 octets, without the checks that make `UUID(bytes=...)` slow."""
     made = blank(UUID)
-    _set_int(made, _number(octets, "big"))
+    _set_int(made, _number(octets))
     _set_is_safe(made, _UNKNOWN)
     return made
 
 
+def size_and_uuid(b: bytes, p: int) -> tuple[int, UUID]:
+    """Reads a number of 64 bits and a UUID, with which most message-properties begin."""
+    size, high, low = _three64(b, p)
+    made = blank(UUID)  # `uuid_of` inlined
+    _set_int(made, high << 64 | low)
+    _set_is_safe(made, _UNKNOWN)
+    return size, made
+
+
 _number: Final = int.from_bytes
+_three64: Final = Struct(">QQQ").unpack_from
 # A UUID is read-only; its slots are not, and its own constructor also writes to them in the end.
 _set_int: Final = UUID.__dict__["int"].__set__
 _set_is_safe: Final = UUID.__dict__["is_safe"].__set__

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from struct import error
 from typing import Any, ClassVar, Final, TypeAlias
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
@@ -59,6 +60,9 @@ _LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
 _LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
 _LEAST_HEADER: Final = FRAME_HEADER_SIZE + 8
 """Octets of the frame of a header with one empty struct."""
+
+_NOTHING: Final = KnownCommand[Any](0, None, False, b"nothing")
+"""Stands for the previous command where there is none: its octets differ from those of size 0."""
 
 MOST_AT_ONCE: Final = 1024
 """The most commands (with their contents) of one run."""
@@ -239,7 +243,6 @@ class SegmentReader(Reader):
         buffer = self.buffer
         at = self.position
         base = self._base
-        start = base + at
         have = len(buffer)
         known_frames = self.known
         largest = self.max_frame_size
@@ -248,81 +251,75 @@ class SegmentReader(Reader):
         bodiless = 0
         needed = head_size
         place = -1
-        known: KnownCommand[Any] | None = None
-        command, command_size = b"", 0  # the frame of the previous command, which nearly always repeats
+        known = _NOTHING
+        command, command_size = known.payload, 0  # the frame of the previous command, which nearly always repeats
         # Similar messages are often of one size, too.  Then all that is checked equals the previous one, octet for octet, up to
         # the size of its first struct and at the beginning of its body frame; relative to `at`, it is at:
         begin = between = b""
         size_end = head_end = body_begin = second = 0
         whole = first_end = 0
         body: int | None = None
-        for _ in range(most):
-            if (
-                begin and at + whole <= have and known is not None and buffer[at : at + size_end] == begin
-                and buffer[at + head_end : at + body_begin] == between
-                and (second == head_end or u32(buffer, at + second)[0] == head_end - second - 4)
-            ):  # fmt: skip
-                stop = start + whole
-                first = buffer[at + body_begin : at + first_end]
-                run.append((known, buffer[at + size_end - 4 : at + head_end], body, first, start, stop))
-                at, start = at + whole, stop
-                continue
-            command_end = at + command_size
-            if known is None or buffer[at:command_end] != command:
-                if have < at + head_size:
+        frame = at  # where the frame begins whose head is read
+        try:
+            for _ in range(most):
+                if (
+                    begin and at + whole <= have and buffer[at : at + size_end] == begin
+                    and buffer[at + head_end : at + body_begin] == between
+                    and (second == head_end or u32(buffer, at + second)[0] == head_end - second - 4)
+                ):  # fmt: skip
+                    end = at + whole
+                    first = buffer[at + body_begin : at + first_end]
+                    run.append((known, buffer[at + size_end - 4 : at + head_end], body, first, base + at, base + end))
+                    at = end
+                    continue
+                frame = at + command_size
+                if buffer[at:frame] != command:
+                    if have < at + head_size:
+                        break
+                    frame = at + u16(buffer, at + 2)[0]
+                    command = buffer[at:frame]
+                    another = known_frames.get(command)
+                    if another is None or another.place != place >= 0:
+                        break
+                    known, place, command_size = another, another.place, len(command)
+                header_at = frame + head_size
+                begins, size, where, walked = frame_begin32(buffer, frame)
+                if where != place or size < _LEAST_HEADER or size > largest:
                     break
-                command_end = at + u16(buffer, at + 2)[0]
-                command = buffer[at:command_end]
-                known = known_frames.get(command)
-                if known is None or known.place != place >= 0:
+                frame = end = frame + size
+                behind = end - header_at - 4 - walked  # octets of the header after its first struct
+                if begins == _WHOLE_HEADER:
+                    begins, size, where = frame_begin(buffer, frame)
+                    if begins != _LAST_BODY or where != place or size <= head_size or size > largest:
+                        break
+                    end += size
+                    if have < end:
+                        needed = end - at
+                        break
+                    body, body_at = size - head_size, frame + head_size
+                    first = buffer[body_at:end] if body <= head else buffer[body_at : body_at + head]
+                    if end - at == whole:
+                        begin, between = buffer[at : header_at + 4], buffer[frame:body_at]
+                        size_end, head_end, body_begin = header_at + 4 - at, frame - at, body_at - at
+                        second, first_end = head_end - behind, body_begin + len(first)
+                    else:
+                        whole, begin = end - at, b""
+                elif begins != _LAST_HEADER:
                     break
-                place, command_size = known.place, len(command)
-            header_at = command_end + head_size
-            if have < header_at + 4:
-                needed = (header_at if have < header_at else command_end + u16(buffer, command_end + 2)[0]) - at
-                break
-            begins, size, where, walked = frame_begin32(buffer, command_end)
-            if where != place or size < _LEAST_HEADER or size > largest:
-                break
-            header_end = end = command_end + size
-            walked += header_at + 4  # after its first struct
-            if begins == _WHOLE_HEADER:
-                body_at = header_end + head_size
-                if have < body_at:
-                    needed = body_at - at
-                    break
-                begins, size, where = frame_begin(buffer, header_end)
-                if begins != _LAST_BODY or where != place or size <= head_size or size > largest:
-                    break
-                end += size
-                if have < end:
+                elif have < end:
                     needed = end - at
                     break
-                body = size - head_size
-                part_end = end if body <= head else body_at + head
-                first = buffer[body_at:part_end]
-                if end - at == whole:
-                    begin, between = buffer[at : header_at + 4], buffer[header_end:body_at]
-                    size_end, head_end, body_begin = header_at + 4 - at, header_end - at, body_at - at
-                    second, first_end = walked - at, part_end - at
                 else:
-                    whole, begin = end - at, b""
-            elif begins != _LAST_HEADER:
-                break
-            elif have < end:
-                needed = end - at
-                break
-            else:
-                body, first, begin = None, b"", b""
-            if walked != header_end and (
-                walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
-            ):
-                break
-            stop = base + end
-            run.append((known, buffer[header_at:header_end], body, first, start, stop))
-            if body is None:
-                bodiless += 1
-            at, start = end, stop
+                    body, first, begin = None, b"", b""
+                if behind and (behind < 8 or walked < 2 or u32(buffer, frame - behind)[0] != behind - 4):
+                    break
+                run.append((known, buffer[header_at:frame], body, first, base + at, base + end))
+                if body is None:
+                    bodiless += 1
+                at = end
+        except error:  # too few octets for the head of a header or body frame, or for the size of the first struct
+            head_at = frame + head_size
+            needed = (head_at if have < head_at else frame + u16(buffer, frame + 2)[0]) - at
         self.position = at
         self.frames += 3 * len(run) - bodiless
         self._needed = FRAME_HEADER_SIZE if self._ended else needed
@@ -433,7 +430,10 @@ def alone_next(reader: SegmentReader) -> bool:
 
 
 class OneRange:
-    """Cuts one control and one command (and writes the control), with and without the bit that asks for an answer; takes samples with any range."""
+    """Cuts one control and one command, with and without the bit that asks for an answer, and writes the control.
+
+    Takes samples with any range.
+    """
 
     __slots__ = ("_command", "_command_asks", "_control", "_control_asks")
 

@@ -43,13 +43,14 @@ def _boolean_behind(octets: int) -> Unpack:
     return read
 
 
-Entry: TypeAlias = "tuple[bytes, int, str, Unpack | None]"
-"""What is known of an entry in advance.
+Entry: TypeAlias = "tuple[bytes, int, str, Unpack | None, bytes, str]"
+"""What is known in advance of an entry, or of a number and the text behind it.
 
 * Its head: the size of the name, the name and the type code; for a text also the octets of the size but the last one.
-* The number of octets of the head and, unless it is a text, of the value.
+* The number of octets of the head and, unless it is a text, of the value; where a text follows, up to the end of its size.
 * Its name.
-* The reader of head and value; None for a text.
+* The reader of head and value, and of the head of the text that follows; None for a text.
+* Head and name of that text; empty if there is none.
 
 A plain tuple, because unpacking a named one takes longer than everything else.
 """
@@ -100,7 +101,7 @@ class Shapes:
         shape = self._shapes[b[at] if at < stop else 0]
         # Entries are not checked against the end: each one advances, so if the last one ends there, all were inside.
         try:
-            for head, octets, name, unpack in shape.entries:
+            for head, octets, name, unpack, text_head, text in shape.entries:
                 if unpack is None:
                     behind = at + octets
                     if b[at:behind] != head:
@@ -109,6 +110,14 @@ class Shapes:
                     behind += 1
                     at += behind
                     entries[name] = b[behind:at].decode()
+                elif text_head:
+                    found, value, second = unpack(b, at)
+                    if found != head or second != text_head:
+                        break
+                    entries[name] = value
+                    behind = at + octets
+                    at = b[behind - 1] + behind
+                    entries[text] = b[behind:at].decode()
                 else:
                     found, value = unpack(b, at)
                     if found != head:
@@ -165,13 +174,21 @@ class Shapes:
             self._names.update(names)
             return
         made: list[Entry] = []
+        number = ""  # the form of the entry before, if it is a number
         for name, letter in zip(names, letters, strict=True):
             head = name.encode()
             head = OCTET[len(head)] + head + (self._text_head if letter == self._text else OCTET[letter])
-            octets, unpack = len(head), None
+            octets, form = len(head), ""
             if letter == self._boolean:
-                unpack = _boolean_behind(octets)
+                made.append((head, octets + 1, name, _boolean_behind(octets), b"", ""))
             elif letter != self._text:
-                unpack = Struct(f">{octets}s{self._widths[letter][2]}").unpack_from
-            made.append((head, octets + self._widths[letter][1] if unpack else octets, name, unpack))
+                form = f">{octets}s{self._widths[letter][2]}"
+                made.append((head, octets + self._widths[letter][1], name, Struct(form).unpack_from, b"", ""))
+            elif number:
+                first, before, of_number, *_ = made.pop()
+                both = Struct(f"{number}{octets}s").unpack_from
+                made.append((first, before + octets + 1, of_number, both, head, name))
+            else:
+                made.append((head, octets, name, None, b"", ""))
+            number = form
         self._shapes[size] = Shape(tuple(made), letters)

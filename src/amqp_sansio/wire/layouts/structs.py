@@ -21,12 +21,14 @@ from amqp_sansio.wire.primitives import (
     OCTET_OF,
     blank,
     i64,
+    octets_and_moment,
     put_i64,
     put_sized16_head,
     put_struct_head,
     put_u16,
     put_u32,
     put_u64,
+    size_and_uuid,
     u16,
     u32,
     u64,
@@ -52,31 +54,36 @@ def read_message_delivery_properties(
         made.redelivered = flags & 0x0400 != 0
     else:
         made.discard_unroutable = made.immediate = made.redelivered = False
-    if flags & 0x0800:
-        made.priority = b[p]
-        p += 1
+    if flags & 0xF800 == 0x5800:
+        made.priority, made.delivery_mode, made.timestamp = octets_and_moment(b, p)
+        made.ttl = made.expiration = None
+        p += 10
     else:
-        made.priority = None
-    if flags & 0x1000:
-        made.delivery_mode = b[p]
-        p += 1
-    else:
-        made.delivery_mode = None
-    if flags & 0x2000:
-        made.ttl = u64(b, p)[0]
-        p += 8
-    else:
-        made.ttl = None
-    if flags & 0x4000:
-        made.timestamp = i64(b, p)[0]
-        p += 8
-    else:
-        made.timestamp = None
-    if flags & 0x8000:
-        made.expiration = i64(b, p)[0]
-        p += 8
-    else:
-        made.expiration = None
+        if flags & 0x0800:
+            made.priority = b[p]
+            p += 1
+        else:
+            made.priority = None
+        if flags & 0x1000:
+            made.delivery_mode = b[p]
+            p += 1
+        else:
+            made.delivery_mode = None
+        if flags & 0x2000:
+            made.ttl = u64(b, p)[0]
+            p += 8
+        else:
+            made.ttl = None
+        if flags & 0x4000:
+            made.timestamp = i64(b, p)[0]
+            p += 8
+        else:
+            made.timestamp = None
+        if flags & 0x8000:
+            made.expiration = i64(b, p)[0]
+            p += 8
+        else:
+            made.expiration = None
     if flags & 0x0001:
         q = p + 1 + b[p]
         made.exchange = b[p + 1 : q].decode()
@@ -733,16 +740,20 @@ def read_message_message_properties(
     depth: int,
 ) -> message.MessageProperties:
     made = message.MessageProperties() if COMPILED else blank(message.MessageProperties)
-    if flags & 0x0100:
-        made.content_length = u64(b, p)[0]
-        p += 8
+    if flags & 0x0300 == 0x0300:
+        made.content_length, made.message_id = size_and_uuid(b, p)
+        p += 24
     else:
-        made.content_length = None
-    if flags & 0x0200:
-        made.message_id = uuid_of(b[p : p + 16])
-        p += 16
-    else:
-        made.message_id = None
+        if flags & 0x0100:
+            made.content_length = u64(b, p)[0]
+            p += 8
+        else:
+            made.content_length = None
+        if flags & 0x0200:
+            made.message_id = uuid_of(b[p : p + 16])
+            p += 16
+        else:
+            made.message_id = None
     if flags & 0x0400:
         q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
         made.correlation_id = b[p + 2 : q]

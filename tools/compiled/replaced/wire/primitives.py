@@ -245,6 +245,17 @@ def put_sizes(size: int, count: int) -> bytes:
     return put_u64(size << 32 | count)
 
 
+def octets_and_moment(b: bytes, p: int) -> tuple[int, int, int]:
+    return u8(b, p)[0], u8(b, p + 1)[0], i64(b, p + 2)[0]
+
+
+def size_and_uuid(b: bytes, p: int) -> tuple[int, UUID]:
+    size = u64(b, p)[0]
+    if p + 24 > len(b):
+        raise _short(b, p, 24)
+    return size, uuid_of(b[p + 8 : p + 24])
+
+
 def uuid_of(octets: bytes) -> UUID:
     """Makes a UUID from 16 octets, without the checks that make `UUID(bytes=...)` slow."""
     made = _blank_uuid()
