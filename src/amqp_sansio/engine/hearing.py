@@ -148,7 +148,7 @@ def hear_transfer(
         elif subscription._book.limited and not _spend(session, subscription, id, header, body, offset):
             return None
         highs = inbound.known.highs
-        if highs and id and highs[-1] == id - 1:  # `add` inlined
+        if highs and highs[-1] == id - 1:  # `add` inlined
             highs[-1] = id
         else:
             inbound.known.add(id)

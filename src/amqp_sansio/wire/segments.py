@@ -61,8 +61,14 @@ _LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
 _LEAST_HEADER: Final = FRAME_HEADER_SIZE + 8
 """Octets of the frame of a header with one empty struct."""
 
-_NOTHING: Final = KnownCommand[Any](0, None, False, b"nothing")
-"""Stands for the previous command where there is none: its octets differ from those of size 0."""
+_Head: TypeAlias = tuple[KnownCommand[Any], int, int, int, bool]
+"""A known command, and the head of a header frame that follows it.
+
+The command; where the header begins and ends, relative to the command; octets of the header after its first struct; whether the
+header is the last segment.
+"""
+_HEADS: Final = 1024
+"""The most of them that are remembered; when there are more, it forgets all and starts over."""
 
 MOST_AT_ONCE: Final = 1024
 """The most commands (with their contents) of one run."""
@@ -99,6 +105,9 @@ class SegmentReader(Reader):
         self.strict: Final = strict
         self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
         self._carries: Final = carries
+        self._heads: Final[dict[bytes, _Head]] = {}  # by their octets, up to the size of the first struct
+        self._head_octets = 0  # of the last one
+        self._largest_known = 0  # the size of frames that they were checked against
 
     @property
     def queue(self) -> deque[Assembly | Malformed]:
@@ -222,6 +231,7 @@ class SegmentReader(Reader):
         """Remembers a single-frame command by its octets: each message repeats it."""
         if len(self.known) >= self.limits.cached_commands:
             self.known.clear()
+        self._heads.clear()
         self.known[frame_begun(channel, payload)] = KnownCommand(channel, command, sync, payload, account)
 
     def skip(self, position: int, frames: int, needed: int) -> None:
@@ -244,86 +254,89 @@ class SegmentReader(Reader):
         at = self.position
         base = self._base
         have = len(buffer)
-        known_frames = self.known
         largest = self.max_frame_size
+        if largest != self._largest_known:
+            self._heads.clear()
+            self._largest_known = largest
+        heads, head_octets = self._heads, self._head_octets
         head_size = FRAME_HEADER_SIZE
         run: list[Cut] = []
         bodiless = 0
         needed = head_size
         place = -1
-        known = _NOTHING
-        command, command_size = known.payload, 0  # the frame of the previous command, which nearly always repeats
-        # Similar messages are often of one size, too.  Then all that is checked equals the previous one, octet for octet, up to
-        # the size of its first struct and at the beginning of its body frame; relative to `at`, it is at:
-        begin = between = b""
-        size_end = head_end = body_begin = second = 0
-        whole = first_end = 0
         body: int | None = None
-        frame = at  # where the frame begins whose head is read
+        frame = at
         try:
             for _ in range(most):
-                if (
-                    begin and at + whole <= have and buffer[at : at + size_end] == begin
-                    and buffer[at + head_end : at + body_begin] == between
-                    and (second == head_end or u32(buffer, at + second)[0] == head_end - second - 4)
-                ):  # fmt: skip
-                    end = at + whole
-                    first = buffer[at + body_begin : at + first_end]
-                    run.append((known, buffer[at + size_end - 4 : at + head_end], body, first, base + at, base + end))
-                    at = end
-                    continue
-                frame = at + command_size
-                if buffer[at:frame] != command:
-                    if have < at + head_size:
+                found = heads.get(buffer[at : at + head_octets])
+                if found is None:  # else all in it is as it was checked once; most messages have one of a few sizes
+                    found = self._head(at)
+                    if found is None:
+                        needed = self._needed
                         break
-                    frame = at + u16(buffer, at + 2)[0]
-                    command = buffer[at:frame]
-                    another = known_frames.get(command)
-                    if another is None or another.place != place >= 0:
+                    head_octets = self._head_octets
+                known, header_begin, header_end, behind, alone = found
+                if known.place != place:
+                    if place >= 0:
                         break
-                    known, place, command_size = another, another.place, len(command)
-                header_at = frame + head_size
-                begins, size, where, walked = frame_begin32(buffer, frame)
-                if where != place or size < _LEAST_HEADER or size > largest:
-                    break
-                frame = end = frame + size
-                behind = end - header_at - 4 - walked  # octets of the header after its first struct
-                if begins == _WHOLE_HEADER:
+                    place = known.place
+                end = frame = at + header_end
+                if alone:
+                    body, first = None, b""
+                else:
                     begins, size, where = frame_begin(buffer, frame)
                     if begins != _LAST_BODY or where != place or size <= head_size or size > largest:
                         break
                     end += size
-                    if have < end:
-                        needed = end - at
-                        break
-                    body, body_at = size - head_size, frame + head_size
+                    body_at = frame + head_size
+                    body = size - head_size
                     first = buffer[body_at:end] if body <= head else buffer[body_at : body_at + head]
-                    if end - at == whole:
-                        begin, between = buffer[at : header_at + 4], buffer[frame:body_at]
-                        size_end, head_end, body_begin = header_at + 4 - at, frame - at, body_at - at
-                        second, first_end = head_end - behind, body_begin + len(first)
-                    else:
-                        whole, begin = end - at, b""
-                elif begins != _LAST_HEADER:
-                    break
-                elif have < end:
+                if have < end:
                     needed = end - at
                     break
-                else:
-                    body, first, begin = None, b"", b""
-                if behind and (behind < 8 or walked < 2 or u32(buffer, frame - behind)[0] != behind - 4):
+                if behind and u32(buffer, frame - behind)[0] != behind - 4:
                     break
-                run.append((known, buffer[header_at:frame], body, first, base + at, base + end))
-                if body is None:
+                run.append((known, buffer[at + header_begin : frame], body, first, base + at, base + end))
+                if alone:
                     bodiless += 1
                 at = end
-        except error:  # too few octets for the head of a header or body frame, or for the size of the first struct
-            head_at = frame + head_size
-            needed = (head_at if have < head_at else frame + u16(buffer, frame + 2)[0]) - at
+        except error:  # the head of the frame behind the header is not whole
+            needed = frame + head_size - at
         self.position = at
         self.frames += 3 * len(run) - bodiless
         self._needed = FRAME_HEADER_SIZE if self._ended else needed
         return run
+
+    def _head(self, at: int) -> _Head | None:
+        """Returns, and remembers, what `_heads` holds of the octets from `at` on, which are not remembered yet.
+
+        Returns None when more octets are needed (`_needed`) or anything else comes.
+        """
+        buffer, have = self.buffer, len(self.buffer) - at
+        self._needed = FRAME_HEADER_SIZE
+        if have < FRAME_HEADER_SIZE:
+            return None
+        command_size = u16(buffer, at + 2)[0]
+        known = self.known.get(buffer[at : at + command_size])
+        if known is None:
+            return None
+        octets = command_size + FRAME_HEADER_SIZE + 4
+        if have < octets:
+            head_end = command_size + FRAME_HEADER_SIZE
+            self._needed = head_end if have < head_end else command_size + u16(buffer, at + command_size + 2)[0]
+            return None
+        begins, size, where, walked = frame_begin32(buffer, at + command_size)
+        behind = size - FRAME_HEADER_SIZE - 4 - walked
+        alone = begins == _LAST_HEADER
+        if where != known.place or not _LEAST_HEADER <= size <= self.max_frame_size or not (alone or begins == _WHOLE_HEADER):
+            return None
+        if behind and (walked < 2 or behind < 8):
+            return None
+        if len(self._heads) >= _HEADS:
+            self._heads.clear()
+        self._head_octets = octets
+        found = self._heads[buffer[at : at + octets]] = known, octets - 4, command_size + size, behind, alone
+        return found
 
     def put_back(self, run: Iterable[Cut]) -> None:
         """Puts back the last ones of a run."""
@@ -342,6 +355,7 @@ class SegmentReader(Reader):
 
     def unlearn(self) -> None:
         self.known.clear()
+        self._heads.clear()
         self._return_ahead()
 
     def _return_ahead(self) -> None:

@@ -59,11 +59,12 @@ A plain tuple, because unpacking a named one takes longer than everything else.
 class Shape:
     """A sequence of entries without a repeated name. An empty one stands for an unknown shape."""
 
-    __slots__ = ("entries", "letters", "missed")
+    __slots__ = ("entries", "letters", "missed", "size")
 
     def __init__(self, entries: tuple[Entry, ...] = (), letters: bytes = b"") -> None:
         self.entries: Final = entries
         self.letters: Final = letters
+        self.size: Final = len(letters)
         self.missed = 0 if entries else _PATIENCE
         """How many maps began like it but continued differently."""
 
@@ -126,14 +127,14 @@ class Shapes:
                     at += octets
         except error:
             pass  # too short, or it continues differently
-        letters = shape.letters
-        if at != stop or len(entries) != len(letters):
-            letters = letters[: len(entries)]
+        if at != stop or len(entries) != shape.size:
+            letters = shape.letters[: len(entries)]
             at, rest = self._read_on(b, at, stop, entries)
             letters += rest
             if at == stop and len(entries) == len(letters) and entries:
                 self._learn(shape, b[first], entries, letters)
-        return at, letters
+            return at, letters
+        return at, shape.letters
 
     def _read_on(self, b: bytes, at: int, stop: int, entries: dict[str, Value]) -> tuple[int, bytes]:
         """Like `read`, without a shape."""
