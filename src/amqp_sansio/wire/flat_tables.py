@@ -47,7 +47,7 @@ class FlatTables:
             return None
         entries: dict[str, Value] = {}
         at, letters = self._shapes.read(b, at, stop, entries)
-        if at != stop or len(entries) != len(letters) or not 0 < len(letters) <= TABLE_ENTRIES:
+        if at != stop or not 0 < len(entries) == len(letters) <= TABLE_ENTRIES:
             return None
         made: FieldTable = blank(FieldTable)  # `FieldTable.flat` inlined
         made._entries = entries

@@ -98,6 +98,10 @@ class MethodReader(Reader):
         return self._queue
 
     @property
+    def waits(self) -> bool:  # as in the base class, with one call less
+        return not (self._queue or self.ready())
+
+    @property
     def passed(self) -> Mapping[int, int]:
         return self._passed
 

@@ -68,10 +68,11 @@ class RepeatedProperties:
     properties, which tend to repeat.
     """
 
-    __slots__ = ("_begin", "_beginnings", "_codec", "_header", "_last", "_read_flat", "_read_table", "_reading")
+    __slots__ = ("_basic", "_begin", "_beginnings", "_codec", "_header", "_last", "_read_flat", "_read_table", "_reading")
 
     def __init__(self, codec: MethodCodec, reading: Reading) -> None:
         self._codec: Final = codec
+        self._basic: Final = codec.basic
         self._reading: Final = reading
         self._read_table: Final = codec.methods.read_table
         self._read_flat: Final = codec.methods.read_flat(reading)
@@ -92,7 +93,7 @@ class RepeatedProperties:
         if header == self._header:
             return self._last
         properties: Struct | None = None
-        if header[:2] == self._codec.basic:
+        if header.startswith(self._basic):
             try:
                 begin = self._begin
                 if header[PROPERTIES_AT : begin.end] != begin.octets:

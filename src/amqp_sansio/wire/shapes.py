@@ -186,9 +186,9 @@ class Shapes:
                 form = f">{octets}s{self._widths[letter][2]}"
                 made.append((head, octets + self._widths[letter][1], name, Struct(form).unpack_from, b"", ""))
             elif number:
-                first, before, of_number, *_ = made.pop()
+                first, width, of_number, *_ = made.pop()
                 both = Struct(f"{number}{octets}s").unpack_from
-                made.append((first, before + octets + 1, of_number, both, head, name))
+                made.append((first, width + octets + 1, of_number, both, head, name))
             else:
                 made.append((head, octets, name, None, b"", ""))
             number = form

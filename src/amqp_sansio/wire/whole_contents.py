@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from functools import lru_cache
-from struct import Struct
+from struct import Struct, error
 from typing import Any, Final, TypeAlias
 
 from amqp_sansio.wire.framing import Cut, KnownCommand
@@ -27,9 +27,6 @@ _TAG_OF_DELIVER: Final = FRAME_HEAD + 5
 """Where the delivery-tag is in a basic.deliver with an empty consumer-tag."""
 _LONGEST_BEHIND: Final = 1 + 256 + 256
 """The most octets after the tag: the redelivered bit, exchange and routing key."""
-_SHORTEST_HEADER: Final = HEADER_HEAD + OVERHEAD
-_SHORTEST: Final = _TAG_OF_DELIVER + 8 + 3 + 1 + _SHORTEST_HEADER
-"""The smallest delivery: without names and properties, with its content."""
 _HEADER_BEGINS: Final = FRAME_END << 24 | CONTENT_HEADER << 16
 _BODY_BEGINS: Final = FRAME_END << 24 | CONTENT_BODY << 16
 """The end of a frame and the type of the next one, before its channel."""
@@ -160,58 +157,60 @@ def cut_deliveries(
     unusual; `under_way`: channels with an incomplete content; `most`: octets of a method with its content.
     """
     cuts: list[Cut] = []
-    frames = 0
+    bodiless = 0
     at_hand = len(buffer)
     payload = largest - OVERHEAD
     most_header = min(header_octets, payload)
-    head, size, to_tag, to_header, header_begins, body_begins = b"", 0, 0, _SHORTEST - _SHORTEST_HEADER, 0, 0
+    close = most < 3 * payload  # three frames may hold more than `most`
+    head, size, to_tag, to_header, header_begins, body_begins = b"", 0, 0, 0, 0, 0
     consumer: KnownConsumer | None = None
     likes: dict[bytes, KnownCommand[Any]] = {}
     split = _splitter(1, 0)
-    last = at_hand - _SHORTEST_HEADER
-    for _ in range(AHEAD):
-        if at + to_header > last:
-            break
-        found_head, tag, behind_tag, begins, header_size, of_class, octets = split(buffer, at)
-        if found_head != head:  # most have one size and one consumer
-            kind, channel, size, tag_octets = _deliver_head(buffer, at)
-            to_tag, to_header = _TAG_OF_DELIVER + tag_octets, size + OVERHEAD
-            behind = to_header - to_tag - 9
-            if kind != METHOD or size > payload or channel in under_way or not 0 <= behind <= _LONGEST_BEHIND:
+    try:
+        for _ in range(AHEAD):
+            found_head, tag, behind_tag, begins, header_size, of_class, octets = split(buffer, at)
+            if found_head != head:  # most have one size and one consumer
+                kind, channel, size, tag_octets = _deliver_head(buffer, at)
+                to_tag, to_header = _TAG_OF_DELIVER + tag_octets, size + OVERHEAD
+                behind = to_header - to_tag - 9
+                if kind != METHOD or size > payload or channel in under_way or not 0 <= behind <= _LONGEST_BEHIND:
+                    break
+                head = buffer[at : at + to_tag]
+                consumer = consumers.known.get(head[1:3] + head[FRAME_HEAD:])
+                if consumer is None:
+                    break
+                likes, split = consumer.likes, _splitter(to_tag, behind)
+                header_begins, body_begins = _HEADER_BEGINS | channel, _BODY_BEGINS | channel
+                _, tag, behind_tag, begins, header_size, of_class, octets = split(buffer, at)
+            if begins != header_begins or of_class != _BASIC or not HEADER_HEAD <= header_size <= most_header:
                 break
-            head = buffer[at : at + to_tag]
-            consumer = consumers.known.get(head[1:3] + head[FRAME_HEAD:])
-            if consumer is None or at + to_header > last:
+            if close and size + header_size + octets > most:
                 break
-            likes, split = consumer.likes, _splitter(to_tag, behind)
-            header_begins, body_begins = _HEADER_BEGINS | channel, _BODY_BEGINS | channel
-            _, tag, behind_tag, begins, header_size, of_class, octets = split(buffer, at)
-        header_at = at + to_header
-        if begins != header_begins or of_class != _BASIC or not HEADER_HEAD <= header_size <= most_header:
-            break
-        if size + header_size + octets > most:
-            break
-        body_at = end = header_at + header_size + OVERHEAD
-        body = b""
-        if octets:
-            end += octets + OVERHEAD
-            if end > at_hand or octets > payload:
+            header_at = at + to_header + FRAME_HEAD
+            body_at = end = header_at + header_size + 1
+            body = b""
+            if octets:
+                end += octets + OVERHEAD
+                if end > at_hand or octets > payload:
+                    break
+                begins, body_size = _body_head(buffer, body_at - 1)
+                if begins != body_begins or body_size != octets:
+                    break
+                body = buffer[body_at + FRAME_HEAD : end - 1]
+            elif end > at_hand:
                 break
-            begins, body_size = _body_head(buffer, body_at - 1)
-            if begins != body_begins or body_size != octets:
+            if buffer[end - 1] != FRAME_END:
                 break
-            body = buffer[body_at + FRAME_HEAD : end - 1]
-        elif end > at_hand:
-            break
-        if buffer[end - 1] != FRAME_END:
-            break
-        found = likes.get(behind_tag)
-        if found is None and (consumer is None or (found := consumers.another(consumer, behind_tag)) is None):
-            break
-        frames += 3 if octets else 2
-        cuts.append((found, buffer[header_at + FRAME_HEAD : body_at - 1], tag, body, base + at, base + end))
-        at = end
-    return cuts, frames
+            found = likes.get(behind_tag)
+            if found is None and (consumer is None or (found := consumers.another(consumer, behind_tag)) is None):
+                break
+            if not octets:
+                bodiless += 1
+            cuts.append((found, buffer[header_at : body_at - 1], tag, body, base + at, base + end))
+            at = end
+    except error:
+        pass  # the next one is not whole
+    return cuts, 3 * len(cuts) - bodiless
 
 
 def wanted(buffer: bytes, at: int, consumers: Consumers, largest: int) -> int:
