@@ -74,3 +74,18 @@ def test_a_uuid_is_that_of_its_sixteen_octets(octets: bytes) -> None:
     assert hash(made) == hash(right)
     assert str(made) == str(right)
     assert made.is_safe == right.is_safe
+
+
+@given(st.integers(0, 2**64 - 1), st.binary(min_size=16, max_size=16))
+def test_a_size_and_a_uuid_are_read_as_each_alone(size: int, octets: bytes) -> None:
+    both = b"x" + size.to_bytes(8, "big") + octets
+    assert o.size_and_uuid(both, 1) == (size, UUID(bytes=octets))
+    with pytest.raises(struct.error):
+        o.size_and_uuid(both, 2)
+
+
+def test_two_octets_and_a_moment() -> None:
+    octets = b"x\4\2" + o.put_i64(-5)
+    assert o.octets_and_moment(octets, 1) == (4, 2, -5)
+    with pytest.raises(struct.error):
+        o.octets_and_moment(octets, 2)

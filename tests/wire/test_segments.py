@@ -502,6 +502,70 @@ def test_completions_and_accepts_of_one_range_are_cut(octets: bytes, accepts: bo
     assert (getattr(whole, "payload", None), getattr(whole, "complete", None)) == (octets[12:], True)
 
 
+@pytest.mark.parametrize("asks", [False, True])
+def test_one_range_is_written_as_the_control_that_holds_it(asks: bool) -> None:
+    for low, high in ((3, 9), (0, 0), (4294967295, 4294967295), (0, (1 << 31) - 1)):
+        wanted = control(session.Completed(RangeSet.span(low, high), asks), 65535)
+        assert replies_of(LAYOUT).control(65535, low, high, asks) == wanted
+
+
+def learned() -> SegmentReader:
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.learn(1, TRANSFER, message.Transfer(), False)
+    return reader
+
+
+def said(header: bytes, body: bytes = b"") -> bytes:
+    more = (frame(0x03, HEADER, header), frame(0x07, BODY, body)) if body else (frame(0x07, HEADER, header),)
+    return b"".join((frame(0x0B, COMMAND, TRANSFER), *more))
+
+
+STRUCTS = (b"\0\0\0\4\4\3\0\0", b"\0\0\0\5\4\1\0\0x")
+HEADERS = [STRUCTS[0], STRUCTS[1], STRUCTS[0] + STRUCTS[1], STRUCTS[1] + STRUCTS[0]]
+
+
+@given(st.lists(st.tuples(st.sampled_from(HEADERS), st.sampled_from([b"", b"b", b"bb"])), max_size=6))
+def test_a_run_of_messages_is_cut_as_they_are_read_one_by_one(messages: list[tuple[bytes, bytes]]) -> None:
+    """Whichever came before, and however many at once; where the octets end, it waits for the rest of the next one."""
+    octets = b"".join([said(*each) for each in messages])
+    wanted = [(header, len(body) or None, body[:1], len(said(header, body))) for header, body in messages]
+    for most in (1, 9):
+        for rest in range(0, len(octets), 5):
+            reader, found = learned(), []
+            reader.receive(octets[: len(octets) - rest])
+            while run := reader.cut_run(1, most):
+                found += run
+            assert [(cut[1], cut[2], cut[3], cut[5] - cut[4]) for cut in found] == wanted[: len(found)]
+            assert reader.frames == sum([2 if cut[2] is None else 3 for cut in found])
+            assert rest or len(found) == len(wanted)
+            assert reader.offset + reader._needed <= len(octets) or not reader.buffered
+
+
+@pytest.mark.parametrize("bad", [STRUCTS[0] + b"\0\0\0\6\4\1\0\0x", STRUCTS[0] + STRUCTS[0] * 2, b"\0\0\0\1\4\4\0\0\0"])
+def test_a_header_of_the_size_of_one_that_was_cut_is_checked(bad: bytes) -> None:
+    good = next((each for each in HEADERS if len(each) == len(bad) and each[:4] == bad[:4]), STRUCTS[0])
+    reader = learned()
+    reader.receive(said(good, b"b") + said(bad, b"b"))
+    assert len(reader.cut_run(9)) == 1
+    assert reader.cut_run(9) == []
+
+
+def test_a_frame_beyond_the_size_agreed_on_is_not_cut_because_one_was_before() -> None:
+    reader = learned()
+    reader.receive(said(HEADERS[2], b"b") * 2)
+    assert len(reader.cut_run(9, 1)) == 1
+    reader.max_frame_size = 20
+    assert reader.cut_run(9) == []
+
+
+def test_what_is_unlearned_is_not_cut() -> None:
+    reader = learned()
+    reader.receive(said(HEADERS[2], b"b") * 2)
+    assert len(reader.cut_run(9, 1)) == 1
+    reader.unlearn()
+    assert reader.cut_run(9) == []
+
+
 def test_a_publisher_that_wants_completions_only_gets_no_accept() -> None:
     replies = replies_of(LAYOUT)
     assert replies.cut(reader_of(GOOD[1]), False) is None
