@@ -311,3 +311,11 @@ def test_a_checkpoint_is_passed_also_when_the_answer_is_there() -> None:
 
     with Served() as served:
         trio.run(main, served.url)
+
+
+def test_a_time_that_is_over_is_a_timeout_as_in_the_other_adapters() -> None:
+    async def main() -> None:
+        with pytest.raises(TimeoutError, match="no answer within -1 seconds"):
+            await Line().within(-1, trio.lowlevel.checkpoint)
+
+    trio.run(main)

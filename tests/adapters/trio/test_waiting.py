@@ -28,6 +28,8 @@ def test_its_value_its_error_and_its_time() -> None:
                 await wait(failing)
         with pytest.raises(TimeoutError):
             await wait(Ticket[int](), 0.01)
+        with pytest.raises(TimeoutError, match="within -1 seconds"):
+            await wait(Ticket[int](), -1)
 
     trio.run(main)
 

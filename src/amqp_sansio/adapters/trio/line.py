@@ -70,7 +70,7 @@ class Line:
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
         """See `conversation.line`."""
-        with trio.move_on_after(seconds):
+        with trio.move_on_after(max(seconds, 0)):  # one that is over, as a rest of time may be, ends like none
             return await work()
         raise TimeoutError(f"no answer within {seconds} seconds")
 

@@ -19,7 +19,7 @@ async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
     if timeout is None:
         await settled(ticket)
     else:
-        with trio.move_on_after(timeout) as scope:
+        with trio.move_on_after(max(timeout, 0)) as scope:
             await settled(ticket)
         if scope.cancelled_caught and not ticket.done:
             raise TimeoutError(f"no answer within {timeout} seconds")
