@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
 
 from amqp_sansio import __version__
+from amqp_sansio.broker import BrokerConfig
 from amqp_sansio.config import STRICT_PROFILE, Accepted, Challenge, ClientConfig, Profile, ServerConfig
 from amqp_sansio.errors import EncodeError
 
@@ -85,3 +87,27 @@ def test_names_of_mechanisms_are_no_mechanisms() -> None:
     for config in (ClientConfig, ServerConfig):
         with pytest.raises(EncodeError, match=f"{config.__name__}.mechanisms: objects with a name and a `start`.*not str"):
             config(mechanisms=("PLAIN",))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("make", "setting", "legal"),
+    [
+        (ServerConfig, "attach", "accept, refuse"),
+        (ServerConfig, "headers", "lazy, eager"),
+        (ClientConfig, "headers", "lazy, eager"),
+        (ClientConfig, "blocked", "publish, raise"),
+        (Profile, "completion", "default, on_hand_out, manual"),
+        (Profile, "octets", "frames, body"),
+        (Profile, "error_codes", "qpid, rabbitmq, spec"),
+        (Profile, "unpointed", "unknown-ids, illegal-state"),
+        (BrokerConfig, "error_codes", "qpid, rabbitmq, spec"),
+    ],
+)
+def test_a_word_that_a_setting_does_not_know_is_refused(make: Any, setting: str, legal: str) -> None:
+    with pytest.raises(EncodeError, match=f"{make.__name__}.{setting}: one of {legal}, not 'other'"):
+        make(**{setting: "other"})
+
+
+def test_a_wrong_text_is_shown() -> None:
+    with pytest.raises(EncodeError, match="virtual_host: text of at most 255 octets, not 3"):
+        ClientConfig(virtual_host=3)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ Everything is keyword-only and has a default that works.  No repr shows a secret
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
 import attrs
 
@@ -138,6 +138,29 @@ class ServerMechanism(Protocol):
         raise NotImplementedError
 
 
+# --- validators: a wrong setting raises when the object is made -------------------------------------------------------
+
+_Check = Callable[[object, "attrs.Attribute[Any]", object], None]  # Any: attrs' own signature of a validator
+
+
+def _integers(low: int, high: int, none: bool = False) -> _Check:
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if none and value is None:
+            return
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"an integer of {low}..{high}, not {value!r}")
+
+    return check
+
+
+def _one_of(*legal: str) -> _Check:
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if value not in legal:
+            raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"one of {', '.join(legal)}, not {value!r}")
+
+    return check
+
+
 # --- profiles -----------------------------------------------------------------------------------------------------------
 
 
@@ -148,10 +171,12 @@ class Profile:
     name: str = "default"
     strict: bool = False
     """True: a deviation from the specification that every deployed peer has is a violation; False: it is tolerated."""
-    completion: CompletionPolicy = "default"
-    octets: OctetAccounting = "frames"
-    error_codes: ErrorCodes = "qpid"
-    unpointed: Literal["unknown-ids", "illegal-state"] = "unknown-ids"
+    completion: CompletionPolicy = attrs.field(default="default", validator=_one_of(*get_args(CompletionPolicy)))
+    octets: OctetAccounting = attrs.field(default="frames", validator=_one_of(*get_args(OctetAccounting)))
+    error_codes: ErrorCodes = attrs.field(default="qpid", validator=_one_of(*get_args(ErrorCodes)))
+    unpointed: Literal["unknown-ids", "illegal-state"] = attrs.field(
+        default="unknown-ids", validator=_one_of("unknown-ids", "illegal-state")
+    )
     """How we end a session that receives command data before any command-point: "unknown-ids" detaches with 4, as the
     specification demands; "illegal-state" sends exception 409, as qpidd does."""
     fragments: bool = False
@@ -168,21 +193,6 @@ class Profile:
 
 DEFAULT_PROFILE: Final = Profile()
 STRICT_PROFILE: Final = Profile(name="strict", strict=True, error_codes="spec")
-
-
-# --- validators: a wrong setting raises when the object is made -------------------------------------------------------
-
-_Check = Callable[[object, "attrs.Attribute[Any]", object], None]  # Any: attrs' own signature of a validator
-
-
-def _integers(low: int, high: int, none: bool = False) -> _Check:
-    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        if none and value is None:
-            return
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"an integer of {low}..{high}, not {value!r}")
-
-    return check
 
 
 def _frame_sizes(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -204,7 +214,7 @@ def _spoken(instance: object) -> tuple[Dialect[Codec], ...]:
 
 def _texts(high: int) -> _Check:
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        for text in (value,) if isinstance(value, str) else value if isinstance(value, tuple) else (None,):
+        for text in value if isinstance(value, tuple) else (value,):
             if not isinstance(text, str) or len(text.encode("utf-8", "surrogatepass")) > high:
                 raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"text of at most {high} octets, not {text!r}")
 
@@ -285,13 +295,13 @@ class ClientConfig:
     max_frame_size: int = attrs.field(default=attrs.Factory(_usual_frame, takes_self=True), validator=_frame_sizes)
     """The largest frame that we want, in octets; the server may offer less.  Default and maximum are 65535 in 0-10.  In 0-8 to
     0-9-1 the default is 131072, and no more than `limits.inbox_octets` is agreed on."""
-    blocked: Literal["publish", "raise"] = "publish"
+    blocked: Literal["publish", "raise"] = attrs.field(default="publish", validator=_one_of("publish", "raise"))
     """What `publish` does on a channel while the server reports the connection as blocked: "publish" sends the message, which
     the server reads once it is unblocked; "raise" raises FlowStopped."""
     heartbeat: int = attrs.field(default=0, validator=_integers(0, 65535))
     """The heartbeat interval that we want, in seconds.  0-10: moved into the server's range; 0 for none.  0-8 to 0-9-1: the
     lower of ours and the server's applies, and 0 leaves it to the server.  Needs `tick`."""
-    headers: HeaderReading = "lazy"
+    headers: HeaderReading = attrs.field(default="lazy", validator=_one_of(*get_args(HeaderReading)))
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 
@@ -324,12 +334,12 @@ class ServerConfig:
     """The shortest heartbeat interval that we support, in seconds.  None: no heartbeats at all."""
     heartbeat_max: int | None = attrs.field(default=120, validator=_integers(0, 65535, none=True))
     """The longest heartbeat interval that we support, in seconds; the one that we offer in 0-8 to 0-9-1."""
-    attach: Literal["accept", "refuse"] = "accept"
+    attach: Literal["accept", "refuse"] = attrs.field(default="accept", validator=_one_of("accept", "refuse"))
     """What happens to an attach that the application does not answer."""
     session_timeout: int | None = attrs.field(default=0, validator=_integers(0, 2**32 - 1, none=True))
     """The longest time that we keep a detached session, in seconds.  None: for ever.  0: the session ends when it is detached,
     as old clients need that attach again by force and begin at command 0."""
-    headers: HeaderReading = "eager"
+    headers: HeaderReading = attrs.field(default="eager", validator=_one_of(*get_args(HeaderReading)))
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, get_args
 
 import attrs
 
 from amqp_sansio.broker.access.guard import Access
-from amqp_sansio.config import ErrorCodes
+from amqp_sansio.config import ErrorCodes, _one_of
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.serials import whole
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
@@ -53,7 +53,7 @@ class BrokerConfig:
     """True: durable changes are entries of `Broker.journal`, and what depends on them waits for `Broker.journalled`."""
     epoch: float | None = None
     """POSIX seconds at moment 0 of the broker's clock.  None: unknown, and messages get no expiration."""
-    error_codes: ErrorCodes = "qpid"
+    error_codes: ErrorCodes = attrs.field(default="qpid", validator=_one_of(*get_args(ErrorCodes)))
     """What to refuse, and with which code, where deployed brokers deviate from the letter.
 
     It applies to connections without a `ServerConfig` of their own; others follow their profile.
