@@ -78,7 +78,7 @@ def test_a_manifest_does_not_lead_out_of_its_folder(tmp_path: Path) -> None:
 def test_a_folder_without_tables_a_missing_one_and_a_damaged_file_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="no tables here"):
         Folder(str(tmp_path))
-    with pytest.raises(ReportError, match="no such folder"):
+    with pytest.raises(ReportError, match="no such folder or capture"):
         Folder(str(tmp_path / "none"))
     place = tmp_path / "dtx" / "x.parquet"
     place.parent.mkdir()
