@@ -20,7 +20,8 @@ CUT = {"split": "40000", "closed": "all"}
 
 
 def some(*names: str) -> list[object]:
-    """All clocks; the others than these only in `make soak`: Spark takes its seconds, and tests/captures has them all."""
+    """All clocks, but others than these only in `make soak`: Spark takes its seconds.  tests/captures and test_follower have them
+    all."""
     return [each if each in names else pytest.param(each, marks=pytest.mark.soak) for each in CLOCKS]
 
 
@@ -47,7 +48,7 @@ def test_in_batch(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Path)
     assert outcome.early == without_latency(rows)
 
 
-@pytest.mark.parametrize("wrong", some("a step of 5 s back"), indirect=True)
+@pytest.mark.parametrize("wrong", some(), indirect=True)
 def test_as_a_stream(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Path) -> None:
     path, rows = wrong
     watch = Watch(spark, str(path.parent), str(tmp_path / "out"), str(tmp_path / "checkpoint"), OPTIONS, options=CUT)

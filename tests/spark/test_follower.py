@@ -14,9 +14,11 @@ import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 from tests.captures import build
 from tests.captures.build import Talk
+from tests.captures.clocks import CLOCKS
 from tests.captures.packets import Row, batch, by_connection, gathered, packet_rows, replayed
 from tests.spark.truth import DATA, OPTIONS, counted, truth, write
 
+from amqp_sansio.captures.columns import bundles
 from amqp_sansio.captures.columns.bundles import bundled
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -37,8 +39,8 @@ def packets(request: pytest.FixtureRequest) -> list[Row]:
 def frame(rows: list[Row], random: Random) -> pd.DataFrame:
     """Bundles of these packets, in any order."""
     some = [rows[at : at + 9] for at in range(0, len(rows), 9)]
-    bundles = pa.Table.from_batches([each for part in some for each in bundled([batch(part)])]).to_pandas()
-    return bundles.sample(frac=1, random_state=random.randrange(1000))
+    made = pa.Table.from_batches([each for part in some for each in bundled([batch(part)])]).to_pandas()
+    return made.sample(frac=1, random_state=random.randrange(1000))
 
 
 def rows_of(frames: list[pd.DataFrame]) -> Counter[str]:
@@ -63,6 +65,22 @@ def test_what_is_settled_and_what_is_open_are_what_one_replay_gives(packets: lis
     envelopes = list(awake(OPTIONS, [state[0]]))
     still_open = counted([row for each in envelopes for row in unseal(each.table, each.data).to_pylist()])
     assert rows_of(frames) + still_open == whole(packets)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_clock_that_is_wrong_changes_nothing(packets: list[Row], clock: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bundles of one file come in any order; their packets stay in that of the file."""
+    scale = 600 / len(packets)  # the clocks are those of longer recordings
+    rows = [{**row, "ts_ns": CLOCKS[clock](int(number * scale), int(str(row["ts_ns"])))} for number, row in enumerate(packets)]
+    monkeypatch.setattr(bundles, "BUNDLE_PACKETS", 9)
+    made = pa.Table.from_batches(bundles.bundled([batch(rows)])).to_pandas().sample(frac=1, random_state=1)
+    assert len(made) > 4
+    tester = TwsTester(Follower(OPTIONS))
+    settled = rows_of([tester.testInPandas((1,), made)])
+    state = tester.peekValueState(STATE, (1,))
+    assert state is not None
+    still_open = [row for each in awake(OPTIONS, [state[0]]) for row in unseal(each.table, each.data).to_pylist()]
+    assert settled + counted(still_open) == whole(rows)
 
 
 def test_nobody_has_anything_open_in_no_state() -> None:
