@@ -138,7 +138,8 @@ def _manifest(root: Located) -> dict[str, Any] | None:
     try:
         folder, file = root.system.get_file_info([root.path, f"{root.path}/{MANIFEST}"])
         if folder.type != fs.FileType.Directory:
-            raise ReportError(f"{root.uri}: is no folder" if folder.is_file else f"{root.uri}: there is no such folder or capture")
+            why: Final = "is no folder" if folder.is_file else "there is no such folder or capture"
+            raise ReportError(f"{root.uri}: {why}")
         if not file.is_file:
             return None
         if file.size > MANIFEST_OCTETS:
