@@ -20,8 +20,7 @@ CUT = {"split": "40000", "closed": "all"}
 
 
 def some(*names: str) -> list[object]:
-    """All clocks, but others than these only in `make soak`: Spark takes its seconds.  tests/captures and test_follower have them
-    all."""
+    """All clocks; others than these only in `make soak`: Spark takes its seconds.  test_follower and test_runner have all."""
     return [each if each in names else pytest.param(each, marks=pytest.mark.soak) for each in CLOCKS]
 
 
