@@ -108,6 +108,16 @@ def test_giving_up_fails_every_pending_call() -> None:
         assert ticket.error is not None
 
 
+def test_what_is_opened_behind_the_last_connection_raises_with_the_reason_of_its_end() -> None:
+    lost, closed = Stage(), Stage()
+    lost.client.give_up(ConnectionLost("the other side closed it (503)"))
+    with pytest.raises(ConnectionClosedError, match=r"^session\.attach: the connection is closed: .*closed it \(503\)"):
+        lost.client.open_session()
+    closed.client.close()
+    with pytest.raises(ConnectionClosedError, match="the client is closed"):
+        closed.client.open_session()
+
+
 def test_a_session_that_this_connection_cannot_carry_is_over_and_the_others_are_not() -> None:
     stage = Stage(config=ClientConfig(limits=Limits(sessions=1)))
     one, two = stage.client.open_session(), stage.client.open_session()

@@ -121,6 +121,11 @@ class BaseClient:
         if not self.entered:
             raise LocalProtocolError(said, "before its connection is open", ("async with connect(...)", "await connect(...)"))
 
+    def must_go_on(self, said: str) -> None:
+        """Raises ConnectionClosedError, with the reason, when there will be no further connection."""
+        if self.ended.done:
+            raise ConnectionClosedError(said, str(self.ended.error or "the client is closed"))
+
     @property
     def is_open(self) -> bool:
         """Whether there is an open connection now."""

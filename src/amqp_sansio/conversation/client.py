@@ -15,7 +15,7 @@ from amqp_sansio.conversation.tracing import Traces, Tracing
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.session import name_of
-from amqp_sansio.errors import AmqpError, ConnectionClosedError, LocalProtocolError
+from amqp_sansio.errors import AmqpError, LocalProtocolError
 from amqp_sansio.events import (
     CommandsCompleted,
     ConnectionClosed,
@@ -94,8 +94,7 @@ class Client(BaseClient):
         `timeout`: how long the peer should keep it when the connection is lost, in seconds (None: for ever).  Without a name it
         gets one that no other session of this client has.
         """
-        if self.ended.done:
-            raise ConnectionClosedError("session.attach", "the client is closed")
+        self.must_go_on("session.attach")
         if name is None:
             self._numbers += 1
             name = f"{self.prefix}-{self._numbers}"

@@ -19,7 +19,7 @@ from amqp_sansio.conversation.tracing import Traces, Tracing
 from amqp_sansio.dialects import DIALECTS
 from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.engine.sasl import AmqPlain, CramMd5, Plain, Scram
-from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost, EncodeError
+from amqp_sansio.errors import AmqpError, ConnectionLost, EncodeError
 from amqp_sansio.events import (
     ConnectionBlocked,
     ConnectionClosed,
@@ -118,8 +118,7 @@ class ChannelClient(BaseClient):
 
     def open_channel(self, confirms: bool = True) -> ChannelCore:
         """Returns a channel, opened as soon as there is an open connection."""
-        if self.ended.done:
-            raise ConnectionClosedError("channel.open", "the client is closed")
+        self.must_go_on("channel.open")
         self._numbers += 1
         core = ChannelCore(self, self._numbers, confirms)
         if self._machine is not None and self._machine.is_open and self._restoring is None:
