@@ -71,3 +71,10 @@ def test_a_wrong_id_is_refused_before_anything_waits_for_it(id: Any) -> None:
     with pytest.raises(EncodeError, match="correlation_id"):
         core.requests.publish("", "q", b"", {"correlation_id": id})
     assert not core.requests._waiting
+
+
+def test_another_place_for_answers_is_refused() -> None:
+    core = staged().open()
+    with pytest.raises(EncodeError, match=r"^request: reply_to: is amq\.rabbitmq\.reply-to"):
+        core.requests.publish("", "q", b"", {"reply_to": "my-answers"})
+    assert not core.requests._waiting

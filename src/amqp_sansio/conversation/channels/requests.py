@@ -8,7 +8,7 @@ from amqp_sansio.conversation.answers import IN_FLIGHT
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties, as_text
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AmqpError, CapabilityMissing, LimitError, LocalProtocolError
+from amqp_sansio.errors import AmqpError, CapabilityMissing, EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.spec.methods import basic
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class Requests:
         channel = core.channel
         if not channel._channels.carrier.capable(DIRECT_REPLY_TO):
             raise CapabilityMissing("request", DIRECT_REPLY_TO)
+        if properties.get("reply_to") not in (None, REPLY_TO):
+            raise EncodeError("request: reply_to", f"is {REPLY_TO}; to have answers elsewhere, publish and subscribe")
         if core.transaction.open:
             legal = ("behind its end", "on another channel")
             raise LocalProtocolError("a request", "inside of a transaction, whose commit would send it", legal)
