@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import gc
+import io
+import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,6 +37,29 @@ def test_a_batch_is_parted_by_day_and_broker_in_the_order_of_its_rows() -> None:
     assert (folder, part.schema) == ("capture_date=2023-11-14/broker=north", file_schema("violations"))
     assert part.equals(one.drop_columns(["capture_date", "broker"]))
     assert list(parted(one.slice(0, 0))) == []
+
+
+def test_a_file_that_is_given_up_on_a_full_disk_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failed run is reported by its own error; what is left of the file is not written any more."""
+    rows = violations(3).drop_columns(["capture_date", "broker"])
+    left = io.BytesIO()
+
+    def write(octets: bytes) -> int:
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return left.write(octets)
+
+    full: list[bool] = []
+    stream = SimpleNamespace(closed=False, write=write, flush=lambda: None, tell=left.tell, close=lambda: None)
+    file = Growing(pa.PythonFile(stream, mode="w"), rows.schema)
+    said: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    file.add(rows)
+    file.flush()
+    full.append(True)
+    del file
+    gc.collect()
+    assert said == []
 
 
 def test_a_row_group_is_written_when_it_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -33,7 +34,13 @@ def parquet(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
     Only repeated texts get dictionaries: those of times and numbers made files larger by 60 % and took a quarter of the time.
     """
     texts = [field.name for field in schema if pa.types.is_string(field.type) and field.name not in _UNIQUE]
-    return pq.ParquetWriter(where, schema, compression="zstd", use_dictionary=texts)
+    return _Writer(where, schema, compression="zstd", use_dictionary=texts)
+
+
+class _Writer(pq.ParquetWriter):  # type: ignore[misc]
+    def __del__(self) -> None:
+        with suppress(OSError):  # on a full disk, which the run has reported, the rest of an open file cannot be written either
+            super().__del__()
 
 
 class Growing:
