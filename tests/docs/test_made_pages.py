@@ -16,7 +16,7 @@ from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.spec.rules import RULES
 from tools.docs import grammars, pages, verbs
 from tools.docs.conformance import older_rules
-from tools.docs.diagrams import Drawing, depths, svg
+from tools.docs.diagrams import PAGE, Drawing, depths, svg
 from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
 
 SMALL = Table(
@@ -117,6 +117,12 @@ def test_a_diagram_is_one_line_that_names_states_and_words() -> None:
     assert "\n" not in drawn
     for word in ("off", "on", "client: press", "server: hum"):
         assert f">{word}<" in drawn
+    assert "scroll for more" not in drawn
+
+
+def test_a_diagram_that_is_wider_than_the_page_tells_that_it_scrolls() -> None:
+    wide = next(table for table in pages.tables() if Drawing(table).width > 2 * PAGE)
+    assert svg(wide).endswith("<small>scroll for more →</small>")
 
 
 def test_a_state_is_as_deep_as_it_is_far_from_the_initial_one() -> None:

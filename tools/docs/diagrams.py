@@ -20,6 +20,8 @@ LINE: Final = 13
 """Height of a line of text."""
 WIDEST: Final = 26
 """Characters in a line, unless one word is longer."""
+PAGE: Final = 680
+"""The width of a page's text, in pixels: a wider diagram scrolls."""
 COLOURS: Final = {
     **dict.fromkeys(("client", "sender", "manager"), "#1f5fa8"),
     **dict.fromkeys(("server", "recipient", "participant"), "#2e7d32"),
@@ -182,11 +184,12 @@ def svg(table: Table) -> str:
     drawing = Drawing(table)
     arrows = "".join([drawing.arrow(number, rows) for number, rows in enumerate(drawing.moves.values())])
     states = "".join([drawing.state(number) for number in range(len(table.states))])
+    more = "<small>scroll for more →</small>" if drawing.width > PAGE else ""
     return (
         f'<div style="overflow-x: auto; background: #ffffff"><svg xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="0 0 {drawing.width:.0f} {drawing.height:.0f}" '
         f'style="max-width: none" width="{drawing.width:.0f}" role="img" '
         f'aria-label="states of {escape(table.name)}" font-family="monospace" '
         f'font-size="10.5"><defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
-        f'orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="context-stroke"/></marker></defs>{arrows}{states}</svg></div>'
+        f'orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="context-stroke"/></marker></defs>{arrows}{states}</svg></div>{more}'
     )
