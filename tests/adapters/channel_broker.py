@@ -47,6 +47,7 @@ class Consumer(NamedTuple):
     channel: ServedChannel
     tag: str
     no_ack: bool
+    exclusive: bool
 
 
 class Side:
@@ -200,8 +201,12 @@ class ChannelBroker:
             case basic.Qos():
                 side.prefetch = method.prefetch_count
                 answer = basic.QosOk()
+            case basic.Consume() if self.consumers.get(name) and (method.exclusive or self.consumers[name][0].exclusive):
+                channel.fail(ReplyCode.ACCESS_REFUSED, f"ACCESS_REFUSED - queue '{name}' in exclusive use", method.VERB)
+                return
             case basic.Consume():
-                self.consumers.setdefault(name, []).append(Consumer(connection, channel, method.consumer_tag, method.no_ack))
+                consumer = Consumer(connection, channel, method.consumer_tag, method.no_ack, method.exclusive)
+                self.consumers.setdefault(name, []).append(consumer)
                 answer = basic.ConsumeOk(method.consumer_tag)
             case basic.Cancel():
                 for consumers in self.consumers.values():

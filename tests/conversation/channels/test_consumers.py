@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.conversation.channels.stage import staged
+from tests.conversation.channels.stage import Stage, staged
 
+from amqp_sansio.conversation.channels.core import ChannelCore
+from amqp_sansio.conversation.channels.inbox import Inbox
+from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.errors import ChannelClosed, LimitError, LocalProtocolError, SubscriptionCancelled
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods import queue
@@ -144,3 +148,64 @@ def test_what_came_to_a_consumer_that_the_server_cancels_goes_back() -> None:
     stage.run()
     assert stage.bodies("q") == [b"1", b"2"]
     assert not core.channel.unsettled
+
+
+def held(retry: RetryPolicy) -> tuple[Stage, ChannelCore, Inbox, ChannelServerConnection]:
+    """An exclusive consumer, whose client has connected again while the broker takes the old connection for alive."""
+    stage = staged(retry=retry)
+    stage.queue("q")
+    core, other = stage.open(), stage.open()
+    inbox = core.subscribe("q", exclusive=True)
+    stage.run()
+    old = stage.lose()
+    stage.connect()
+    assert (core.is_open, other.is_open, core.error) == (False, True, None)
+    return stage, core, inbox, old
+
+
+def test_an_exclusive_consumer_starts_when_the_broker_has_noticed_the_loss() -> None:
+    """RabbitMQ answers 403 until its own heartbeat tells it; other channels are open meanwhile."""
+    stage, core, inbox, old = held(RetryPolicy(first=1.0, jitter=0.9))
+    for now, due in ((0.9, 1.0), (1.0, 3.0), (2.9, 3.0)):
+        stage.now = now
+        stage.run()
+        assert (core.is_open, stage.client.due, stage.client.awaits_end) == (False, due, True)
+    stage.broker.lose(old)
+    stage.now = 3.0
+    stage.run()
+    assert (core.is_open, stage.client.due, stage.client.awaits_end) == (True, None, False)
+    stage.get(core.publish("", "q", b"1", {}))
+    stage.run()
+    assert [message.body for message in inbox.messages] == [b"1"]
+
+
+def test_an_exclusive_consumer_that_somebody_else_has_fails_in_the_end() -> None:
+    stage, core, inbox, _ = held(RetryPolicy(first=1.0, give_up=3.0))
+    for now in (1.0, 3.0):
+        assert core.error is None
+        stage.now = now
+        stage.run()
+    assert isinstance(core.error, ChannelClosed)
+    assert isinstance(inbox.error, ChannelClosed)
+    assert (core.error.code, stage.client.due) == (403, None)
+
+
+def test_a_consumer_that_did_not_start_before_the_loss_is_refused_at_once() -> None:
+    stage, _, _, _ = held(RetryPolicy(first=1.0))
+    other = list(stage.client.cores)[1]
+    other.subscribe("q")
+    stage.run()
+    assert isinstance(other.error, ChannelClosed)
+    assert other.error.code == 403
+
+
+@pytest.mark.parametrize("ends", ["close", "loss"])
+def test_a_channel_that_waits_to_be_opened_once_more_may_end_before(ends: str) -> None:
+    stage, core, _, old = held(RetryPolicy(first=1.0))
+    if ends == "close":
+        assert core.close().done
+    else:
+        stage.cut()
+        stage.broker.lose(old)
+        stage.connect()
+    assert (core.is_open, stage.client.due) == (ends == "loss", None)

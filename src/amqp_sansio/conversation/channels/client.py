@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 import attrs
@@ -69,6 +69,7 @@ class ChannelClient(BaseClient):
         self.cores: Final[dict[ChannelCore, None]] = {}
         self._by_number: Final[dict[int, ChannelCore]] = {}
         self._restoring: Restoring | None = None
+        self._later: Final[dict[ChannelCore, float]] = {}  # to be opened once more, and when
         self._owing: Final[dict[ChannelCore, None]] = {}
         self._updating: Ticket[None] | None = None
         self._numbers = 0
@@ -94,11 +95,12 @@ class ChannelClient(BaseClient):
 
     @property
     def due(self) -> float | None:
-        return self.machine.due if self._restoring is None else earliest(self.machine.due, self._restoring.due)
+        restoring = None if self._restoring is None else self._restoring.due
+        return earliest(self.machine.due, restoring, *self._later.values())
 
     @property
     def awaits_end(self) -> bool:
-        return self._restoring is not None
+        return self._restoring is not None or bool(self._later)
 
     @property
     def blocked(self) -> bool:
@@ -145,6 +147,7 @@ class ChannelClient(BaseClient):
     def gone(self, core: ChannelCore) -> None:
         """Forgets a channel that is over."""
         self.cores.pop(core, None)
+        self._later.pop(core, None)
         self._owing.pop(core, None)
         channel = core._channel
         if channel is not None and self._by_number.get(channel.number) is core:
@@ -165,11 +168,18 @@ class ChannelClient(BaseClient):
 
     def _connected(self) -> None:
         if self.connections > 1:
-            delays = attrs.evolve(self.retry, attempts=TRIES).delays(lambda: 0.0)
-            self._restoring = Restoring(self.topology, self.machine.channel, self._renamed, self._declared, delays)
+            self._restoring = Restoring(self.topology, self.machine.channel, self._renamed, self._declared, self._delays())
         else:
-            self._open_all()
+            self._open_all(list(self.cores))
         self.wake()
+
+    def _delays(self) -> Iterator[float]:
+        """Returns those before each attempt at what the lost connection may still hold."""
+        return attrs.evolve(self.retry, attempts=TRIES).delays(lambda: 0.0)
+
+    def open_later(self, core: ChannelCore, delay: float) -> None:
+        """Opens a channel once more on this connection, after so many seconds."""
+        self._later[core] = self._until + delay
 
     def _renamed(self, names: dict[str, str]) -> None:
         """The server has named these queues anew."""
@@ -180,10 +190,12 @@ class ChannelClient(BaseClient):
     def _declared(self) -> None:
         """What was declared is declared again."""
         self._restoring = None
-        self._open_all()
+        for core in self.cores:
+            core.delays = self._delays()
+        self._open_all(list(self.cores))
 
-    def _open_all(self) -> None:
-        for core in list(self.cores):
+    def _open_all(self, cores: list[ChannelCore]) -> None:
+        for core in cores:
             if core.ended.done:
                 self.gone(core)
                 continue
@@ -203,6 +215,11 @@ class ChannelClient(BaseClient):
                 self._happened(event)
         if self._restoring is not None:
             self._restoring.tick(self._until)
+        if self._later:
+            due = [core for core, moment in self._later.items() if moment <= self._until]
+            for core in due:
+                del self._later[core]
+            self._open_all(due)
 
     def _told(self, number: int, event: Event) -> None:
         restoring = self._restoring
@@ -226,6 +243,7 @@ class ChannelClient(BaseClient):
                 self._heard(event)
             case ConnectionClosed():
                 self._by_number.clear()
+                self._later.clear()
                 self._restoring = None
                 if self._updating is not None:
                     self._updating.fail(ConnectionLost("it ended before the broker answered update-secret"))

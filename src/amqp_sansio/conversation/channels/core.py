@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,7 @@ from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, confirm, tx
 from amqp_sansio.spec.methods import channel as channels
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.client import ChannelClient
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 CONFIRMS: Final = "publisher_confirms"
 _MODES: Final[dict[type[Method], str]] = {tx.Select: "tx", confirm.Select: "confirm"}
 """What is selected by which method: they exclude each other."""
+_HELD: Final = (ReplyCode.ACCESS_REFUSED, ReplyCode.RESOURCE_LOCKED)
+"""With what RabbitMQ refuses a consumer where another one, or its queue, is exclusive to somebody else."""
 
 
 class ChannelCore:
@@ -76,6 +80,9 @@ class ChannelCore:
         self._closing = False
         self.transaction: Final = Transaction(self)
         self.requests: Final = Requests(self)
+        self.delays: Iterator[float] = iter(())
+        """Those before the channel is opened once more, if its consumers may not start again yet."""
+        self._restarted = 0  # the id of the last method that starts them again
 
     # --- state ---------------------------------------------------------------------------------------------------------------
 
@@ -348,6 +355,7 @@ class ChannelCore:
             channel.close()
             self._end(error)
         self.consumers.start_all()
+        self._restarted = channel._last_id
         self._check_room()
         self.client.wake()
 
@@ -402,13 +410,25 @@ class ChannelCore:
         lost = self.client.losing
         self.refused = event.origin is Origin.PEER and event.code is not None
         self._interrupt(error)
-        if lost and self.client.comes_back and not self._closing:
+        delay = self._delay_behind(event)
+        if (lost or delay is not None) and self.client.comes_back and not self._closing:
             if self.opened.done:  # else somebody may wait for it: the next connection settles it
                 self.opened = Ticket()
             self.transaction.lost()
             self.consumers.lost()
+            if delay is not None:
+                self.client.open_later(self, delay)
         else:
             self._end(None if self._closing else error)
+
+    def _delay_behind(self, event: events.ChannelClosed) -> float | None:
+        """Returns after which delay to open the channel once more; None for never.
+
+        The server refuses a consumer that starts again while it has not noticed the loss of the connection on which the consumer,
+        or its queue, was exclusive.
+        """
+        refused = event.code in _HELD and event.method == basic.Consume.VERB
+        return next(self.delays, None) if refused and event.calls and event.calls.first <= self._restarted else None
 
     def _interrupt(self, error: AmqpError) -> None:
         """Fails everything that waits for an answer, because the channel on this connection is gone."""
