@@ -424,8 +424,8 @@ class ChannelCore:
     def _delay_behind(self, event: events.ChannelClosed) -> float | None:
         """Returns after which delay to open the channel once more; None for never.
 
-        The server refuses a consumer that starts again while it has not noticed the loss of the connection on which the consumer,
-        or its queue, was exclusive.
+        The server refuses a consumer that starts again as long as it has not noticed the loss of the connection on which the
+        consumer, or its queue, was exclusive.
         """
         refused = event.code in _HELD and event.method == basic.Consume.VERB
         return next(self.delays, None) if refused and event.calls and event.calls.first <= self._restarted else None
