@@ -191,7 +191,7 @@ class ChannelClient(BaseClient):
         """What was declared is declared again."""
         self._restoring = None
         for core in self.cores:
-            core.delays = self._delays()
+            core.consumers.delays = self._delays()
         self._open_all(list(self.cores))
 
     def _open_all(self, cores: list[ChannelCore]) -> None:

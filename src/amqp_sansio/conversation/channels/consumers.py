@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.errors import AmqpError, LocalProtocolError, SubscriptionCancelled
 from amqp_sansio.events import Origin
+from amqp_sansio.events.channel import ChannelClosed
 from amqp_sansio.kernel.lines import whole
 from amqp_sansio.spec.methods import basic
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.core import ChannelCore
+    from amqp_sansio.engine.channels.client import Channel
 
 _MOST_PREFETCH: Final = 65535
+_HELD: Final = (ReplyCode.ACCESS_REFUSED, ReplyCode.RESOURCE_LOCKED)
+"""With what RabbitMQ refuses a consumer where another one, or its queue, is exclusive to somebody else."""
 
 
 class Consumers:
     """The consumers that have started, or will start with the channel, and have not ended."""
 
-    __slots__ = ("_core", "_made", "_stopped", "_widest", "inboxes")
+    __slots__ = ("_core", "_made", "_restarted", "_stopped", "_widest", "delays", "inboxes")
 
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
         self._made = 0
         self._stopped: Final[WeakSet[Inbox]] = WeakSet()  # that are over, and keep what came
         self._widest = 0  # the most messages that one basic.qos has asked for
+        self._restarted = 0  # the id of the last method that starts them with their channel
+        self.delays: Iterator[float] = iter(())
+        """Those before their channel is opened once more, if the server does not let them start again."""
         self.inboxes: Final[dict[str, Inbox]] = {}
         """By consumer tag."""
 
@@ -63,10 +72,20 @@ class Consumers:
             self.remove(inbox)
             inbox.fail(error)
 
-    def start_all(self) -> None:
+    def start_all(self, channel: Channel) -> None:
         """Starts all consumers on the open channel."""
         for inbox in list(self.inboxes.values()):
             self.start(inbox)
+        self._restarted = channel._last_id
+
+    def delay_behind(self, closed: ChannelClosed) -> float | None:
+        """Returns after which delay to open their channel once more; None for never.
+
+        The server refuses a consumer that starts again as long as it has not noticed the loss of the connection on which the
+        consumer, or its queue, was exclusive.
+        """
+        refused = closed.code in _HELD and closed.method == basic.Consume.VERB
+        return next(self.delays, None) if refused and closed.calls and closed.calls.first <= self._restarted else None
 
     def _consume(self, inbox: Inbox) -> None:
         core = self._core

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +34,6 @@ from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, confirm, tx
 from amqp_sansio.spec.methods import channel as channels
-from amqp_sansio.spec.reply_codes import ReplyCode
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.client import ChannelClient
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
 CONFIRMS: Final = "publisher_confirms"
 _MODES: Final[dict[type[Method], str]] = {tx.Select: "tx", confirm.Select: "confirm"}
 """What is selected by which method: they exclude each other."""
-_HELD: Final = (ReplyCode.ACCESS_REFUSED, ReplyCode.RESOURCE_LOCKED)
-"""With what RabbitMQ refuses a consumer where another one, or its queue, is exclusive to somebody else."""
 
 
 class ChannelCore:
@@ -80,9 +76,6 @@ class ChannelCore:
         self._closing = False
         self.transaction: Final = Transaction(self)
         self.requests: Final = Requests(self)
-        self.delays: Iterator[float] = iter(())
-        """Those before the channel is opened once more, if its consumers may not start again yet."""
-        self._restarted = 0  # the id of the last method that starts them again
 
     # --- state ---------------------------------------------------------------------------------------------------------------
 
@@ -354,8 +347,7 @@ class ChannelCore:
         except AmqpError as error:  # this broker cannot do what the one before could
             channel.close()
             self._end(error)
-        self.consumers.start_all()
-        self._restarted = channel._last_id
+        self.consumers.start_all(channel)
         self._check_room()
         self.client.wake()
 
@@ -410,7 +402,7 @@ class ChannelCore:
         lost = self.client.losing
         self.refused = event.origin is Origin.PEER and event.code is not None
         self._interrupt(error)
-        delay = self._delay_behind(event)
+        delay = self.consumers.delay_behind(event)
         if (lost or delay is not None) and self.client.comes_back and not self._closing:
             if self.opened.done:  # else somebody may wait for it: the next connection settles it
                 self.opened = Ticket()
@@ -420,15 +412,6 @@ class ChannelCore:
                 self.client.open_later(self, delay)
         else:
             self._end(None if self._closing else error)
-
-    def _delay_behind(self, event: events.ChannelClosed) -> float | None:
-        """Returns after which delay to open the channel once more; None for never.
-
-        The server refuses a consumer that starts again as long as it has not noticed the loss of the connection on which the
-        consumer, or its queue, was exclusive.
-        """
-        refused = event.code in _HELD and event.method == basic.Consume.VERB
-        return next(self.delays, None) if refused and event.calls and event.calls.first <= self._restarted else None
 
     def _interrupt(self, error: AmqpError) -> None:
         """Fails everything that waits for an answer, because the channel on this connection is gone."""
