@@ -14,8 +14,8 @@ import amqp_sansio
 SOURCE = Path(amqp_sansio.__file__).parent
 PARTS = {
     "session": ("engine/session.py",),
-    "inbound": ("engine/inbound.py", "ledger/ids.py"),
-    "outbound": ("engine/outbound.py", "ledger/ids.py"),
+    "inbound": ("engine/halves.py", "ledger/ids.py"),
+    "outbound": ("engine/halves.py", "ledger/ids.py"),
     "transfers": ("ledger/transfers.py",),
     "demarcation": ("ledger/demarcation.py",),
     "subscription": ("engine/subscription.py",),
@@ -88,4 +88,4 @@ def test_an_assignment_is_found(line: str) -> None:
 
 
 def test_a_part_may_assign_to_its_own() -> None:
-    assert foreign("engine/inbound.py", ast.parse("inbound.due = x; self.cursor = 0; a = session.state")) == set()
+    assert foreign("engine/halves.py", ast.parse("inbound.due = x; self.cursor = 0; a = session.state")) == set()

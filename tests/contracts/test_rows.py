@@ -166,9 +166,9 @@ def test_nothing_but_a_step_assigns_where_a_session_stands() -> None:
     stepping = {
         ("session.py", "__init__"),
         ("session.py", "_step"),
-        ("inbound.py", "__init__"),
-        ("inbound.py", "begin_attachment"),
-        ("inbound.py", "point"),
+        ("halves.py", "__init__"),
+        ("halves.py", "begin_attachment"),
+        ("halves.py", "point"),
     }
     found: set[tuple[str, str]] = set()
     own: list[str] = []

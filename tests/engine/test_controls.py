@@ -10,7 +10,7 @@ from tests.engine.opened import served
 
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, Profile
 from amqp_sansio.engine.controls import parts
-from amqp_sansio.engine.inbound import EXPECTED_RANGES, TIMELY_RANGES
+from amqp_sansio.engine.halves import EXPECTED_RANGES, TIMELY_RANGES
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, SessionDetached, TransferReceived
 from amqp_sansio.kernel.serials import EMPTY, RangeSet

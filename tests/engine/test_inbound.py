@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.steps import assert_linear
 
-from amqp_sansio.engine.inbound import DUPLICATE, TIMELY_IDS, TIMELY_RANGES, Inbound, Owed
+from amqp_sansio.engine.halves import DUPLICATE, TIMELY_IDS, TIMELY_RANGES, Inbound, Owed
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.engine import replaying
-from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
+from amqp_sansio.engine.halves import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.engine.transmit import violate
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, TimeoutGranted
 from amqp_sansio.kernel.serials import EMPTY, RangeSet

@@ -9,9 +9,8 @@ from amqp_sansio.engine import demarcation
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.contents import CONTENT_VERBS, hear_content
 from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
-from amqp_sansio.engine.inbound import DUPLICATE
+from amqp_sansio.engine.halves import DUPLICATE, status_of
 from amqp_sansio.engine.objection import Objection
-from amqp_sansio.engine.outbound import status_of
 from amqp_sansio.engine.replaying import holds
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transmit import violate

@@ -11,8 +11,7 @@ from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine.carrier import Carrier, CommandId, Role
 from amqp_sansio.engine.contents import Contents, is_global
 from amqp_sansio.engine.controls import tell
-from amqp_sansio.engine.inbound import Inbound
-from amqp_sansio.engine.outbound import Outbound
+from amqp_sansio.engine.halves import Inbound, Outbound
 from amqp_sansio.engine.subscription import Subscriber, Subscribers, Subscription, Subscriptions
 from amqp_sansio.engine.transactions import Dtx, Tx
 from amqp_sansio.engine.transmit import ALONE, prepare, say, say_exception, transfer

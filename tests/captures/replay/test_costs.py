@@ -13,7 +13,7 @@ from tests.steps import assert_linear
 from amqp_sansio.captures.replay.branches import Branches, name_of
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.captures.replay.session import Session
+from amqp_sansio.captures.replay.sessions import Session
 from amqp_sansio.captures.replay.transactions import ENDING, Transactions
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.dtx import Start, Xid

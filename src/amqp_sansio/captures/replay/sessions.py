@@ -1,30 +1,361 @@
-"""The rows of a connection's sessions (0-10)."""
+"""The rows of a connection's sessions (0-10): each attachment of one, with its commands and what is open."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.json_values import fields_text, struct_text, text_of
 from amqp_sansio.captures.packet import packet_place
 from amqp_sansio.captures.replay.branches import Branch, Branches
-from amqp_sansio.captures.replay.credit import CreditLine, Subscription
+from amqp_sansio.captures.replay.credit import Books, CreditLine, Subscription
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.history import History
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import NOTHING, Fate, Kind, Message, Properties, Rows, properties_of
-from amqp_sansio.captures.replay.session import Place, Session, When
+from amqp_sansio.captures.replay.rows import NOTHING, OUTSIDE, Demarcation, Fate, Kind, Message, Properties, Rows, properties_of
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
-from amqp_sansio.engine.observed import Answered, Transfers
+from amqp_sansio.engine.observed import Answered, Transfers, TransferSeen
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.kernel.picking import ById
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.ledger.credit import INFINITE
-from amqp_sansio.spec.base import Control, Struct
-from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.spec.dtx import End, Start, XaResult
+from amqp_sansio.spec.dtx import Select as DtxSelect
+from amqp_sansio.spec.execution import Exception_, Result
+from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
+from amqp_sansio.spec.tx import Commit, Rollback, Select
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.framing import KnownCommand
+
+ABOUT: Final = 4096
+"""Commands about branches whose results are awaited; beyond it the oldest is dropped."""
+
+KINDS: Final = 256
+"""Kinds of transfers cached per session, so that those of one subscription share one."""
+
+DOUBTED: Final = 256
+"""Accepts that wait for a first commit to show whether they are in a transaction, where the octets of tx.select may be missing.
+Beyond it they count as sent, because real sessions commit sooner."""
+
+
+Place: TypeAlias = tuple[int, int | None, int, int]
+"""When the octets of a transfer were captured: its first, the first of its header or body, the last; and its last packet's
+number."""
+
+
+class When(NamedTuple):
+    """When and where a command was captured: first octet, last octet; stream offset; file; packet."""
+
+    first: int
+    last: int
+    start: int
+    file: int
+    offset: int
+
+
+class Session:
+    """One attachment; `known`: it was observed from its attach on; otherwise unknown values are null."""
+
+    __slots__ = ("_about", "_branches", "_kinds", "_maybe", "_rows", "_xid", "attached", "channel", "client", "credit",
+                 "demarcation", "detach", "detach_by", "detach_code", "error", "name", "raw", "server", "timeout", "ts",
+                 "tx")  # fmt: skip
+
+    def __init__(
+        self, rows: Rows, branches: Branches, books: Books, channel: int, raw: bytes | None, ts: int, known: bool,
+        whole: tuple[bool, bool],
+    ) -> None:  # fmt: skip
+        self._rows: Final = rows
+        self._branches: Final = branches
+        self.channel: Final = channel
+        self.raw: Final = raw
+        self.name: Final = text_of(raw)
+        self.ts: Final = ts
+        self.client: Final = Half(rows, known and whole[1])
+        self.server: Final = Half(rows, known and whole[0])
+        self.credit: Final = CreditLine(rows, books, ("C", self.name, channel))
+        self.tx: Transactions | None = None
+        self.demarcation: str | None = "none" if known and whole[0] else None
+        self.attached: int | None = None
+        self.detach: int | None = None
+        self.detach_by: str | None = None
+        self.detach_code: int | None = None
+        self.timeout: int | None = None
+        self.error: tuple[int | None, str | None] | None = None
+        self._xid: str | None = None
+        self._about: ById[tuple[str, str]] = ById()
+        self._kinds: dict[Kind, Kind] = {}
+        self._maybe: list[Message] = []
+
+    # Commands.
+
+    def within(self, time: int, count: int = 1) -> Demarcation:
+        """Counts `count` messages that the client publishes, the first of them at `time`; returns their transaction."""
+        if self.tx is not None:
+            current = self.tx.touch(time)
+            current.transfers += count
+            return current.number, None
+        if self._xid is not None:
+            self._branches.of(self._xid, time).transfers += count
+            return None, self._xid
+        return OUTSIDE
+
+    def transfers(
+        self, speaker: str, id: int | None, alike: bool, items: Sequence[TransferSeen[Properties]], places: Sequence[Place],
+        heads: bool, whole: bool = True,
+    ) -> None:  # fmt: skip
+        """Takes consecutive transfers, with ids from `id` on.
+
+        `alike`: all of them have the same command.  `heads`: bodies are kept.  `whole`: they arrived complete.
+        """
+        published = speaker == "C"
+        count = len(items)
+        half = self.client if published else self.server
+        half.count += count
+        half.transfers += count
+        demarcation = self.within(places[0][0], count) if published else OUTSIDE
+        ids: Sequence[int | None] = [None] * count if id is None else range(id, id + count)
+        if id is not None and id + count > TOP:
+            alike, ids = False, [each & TOP for each in range(id, id + count)]
+        queue: str | None = None
+        if not published and alike:
+            queue = self.credit.deliveries(items[0][0].command.destination or "", id, [place[2] for place in places])
+        messages: list[Message] = []
+        kind: Kind | None = None
+        acquires = False
+        for item, place, each in zip(items, places, ids, strict=True):
+            known, header, body, head, start, _, properties, id_octets = item
+            first, content, last, packet = place
+            if not published and not alike:
+                queue = self.credit.deliveries(known.command.destination or "", each, (last,))
+            if kind is None or not alike:
+                kind = self._kind_of(speaker, known, queue, whole)
+                acquires = kind.acquires and not published
+            messages.append(
+                Message(
+                    kind,
+                    properties,
+                    id_octets,
+                    each,
+                    header,
+                    body or 0,
+                    first,
+                    content,
+                    last,
+                    last if acquires else None,
+                    start,
+                    packet,
+                    demarcation,
+                    head if heads else None,
+                )
+            )
+        if alike and id is not None:
+            half.send_all(id, messages)
+        else:
+            for message in messages:
+                half.send(message.id, message)
+
+    def _kind_of(self, speaker: str, known: KnownCommand[Transfer], queue: str | None, whole: bool) -> Kind:
+        """Returns their kind, from the cache."""
+        said = known.command
+        explicit, acquires, sync = not said.accept_mode, not said.acquire_mode, bool(known.sync)
+        made = Kind(
+            speaker, self.name, self.channel, said.destination, queue, explicit, acquires, sync, whole, len(known.payload)
+        )
+        if made not in self._kinds and len(self._kinds) >= KINDS:
+            self._kinds.clear()
+        return self._kinds.setdefault(made, made)
+
+    def command(self, speaker: str, said: CommandSeen, when: When) -> None:
+        """Takes any other command, or an incomplete transfer."""
+        command = said.command
+        arguments = None if command is None else arguments_of(command)
+        octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
+        awaits = "" if command is not None and command.RESULT else None
+        whole = said.complete and command is not None
+        other = self._said(speaker, said.id, said.verb, said.sync, whole, arguments, octets, when, awaits)
+        if command is None or not said.complete:
+            return
+        if isinstance(command, Accept):
+            if command.transfers:
+                self._accept(speaker, other, command.transfers, when.last)
+        elif isinstance(command, Reject):
+            other.settle(command.transfers or EMPTY, "rejected", when.last, code=command.code, text=command.text)
+        elif isinstance(command, Release):
+            other.settle(command.transfers or EMPTY, "released", when.last)
+        elif isinstance(command, Result):
+            self._result(other, command, when.last)
+        elif isinstance(command, Exception_):
+            self._exception(other, command)
+        elif speaker == "C":
+            self._of_client(said.id, command, when.last)
+
+    def accept(self, speaker: str, id: int | None, sync: bool, ids: RangeSet, octets: int, when: When) -> None:
+        """Takes a message.accept of one range, as `command` would."""
+        low, high = ids.ranges[0]
+        arguments = f'{{"transfers":[[{low},{high}]]}}'
+        other = self._said(speaker, id, Accept.VERB, sync, True, arguments, octets, when)
+        self._accept(speaker, other, ids, when.last)
+
+    def _said(
+        self, speaker: str, id: int | None, verb: str, sync: bool, whole: bool, arguments: str | None, octets: int, when: When,
+        awaits: str | None = None,
+    ) -> Half:  # fmt: skip
+        """Begins the row of a command; returns the other side's half.  `awaits`: "" where a result is awaited."""
+        own, other = (self.client, self.server) if speaker == "C" else (self.server, self.client)
+        own.count += 1
+        own.say(
+            id,
+            [when.first, speaker, self.name, self.channel, id, verb, sync, whole, arguments, octets, when.last, None, None,
+             None, awaits, None, None, None, when.start, when.file, when.offset],
+        )  # fmt: skip
+        return other
+
+    def _accept(self, speaker: str, other: Half, ids: RangeSet, time: int) -> None:
+        transaction = xid = None
+        maybe = False
+        if speaker == "C":
+            if self.tx is not None:
+                transaction = self.tx.touch(time).number
+            else:
+                xid = self._xid
+                maybe = self.demarcation is None
+        found = other.settle(ids, "accepted", time, transaction, xid, maybe=maybe)
+        if maybe:
+            self._maybe += found
+            if len(self._maybe) > DOUBTED:
+                self.server.sealed(self._maybe)
+                self._maybe = []
+        elif transaction is not None and self.tx is not None:
+            current = self.tx.current
+            current.accepts += len(found)
+            current.accepted += found
+        elif xid is not None:
+            self._branches.of(xid, time).accepts += len(found)
+
+    def _of_client(self, id: int | None, command: Command, time: int) -> None:
+        if isinstance(command, Select):
+            self.demarcation = "tx"
+            if self.tx is None:
+                self._begin_tx()
+        elif isinstance(command, DtxSelect):
+            self.demarcation = "dtx"
+        elif isinstance(command, Commit | Rollback):
+            if self.tx is None and self.demarcation is None:  # selected before the capture began
+                self._begin_tx()
+            if self.tx is not None:
+                self.tx.ends(time, id, isinstance(command, Commit))
+        elif command.VERB.startswith("message."):
+            self.credit.hear(time, command)
+        elif command.VERB.startswith("dtx."):
+            xid = self._branches.said(command, time, id)
+            if xid is None:
+                return
+            if isinstance(command, Start):
+                self._xid = xid
+            elif isinstance(command, End):
+                self._xid = None
+            if id is not None:
+                self._about.push(id, (command.VERB, xid), ABOUT)
+
+    def _begin_tx(self) -> None:
+        """Begins local transactions: from here on accepts wait for a commit, and so do the doubtful earlier ones."""
+        self.demarcation = "tx"
+        self.tx = Transactions(self._rows, (self.name, self.channel), self.server)
+        current = self.tx.current
+        for message in self._maybe:
+            message.fated().transaction = current.number
+        current.accepts += len(self._maybe)
+        current.accepted += self._maybe
+        self._maybe = []
+
+    def _result(self, other: Half, command: Result, time: int) -> None:
+        id, value = command.command_id, command.value
+        if id is None:
+            return
+        other.result(id, time, struct_text(value) if isinstance(value, Struct) else None)
+        about = self._about.drop(id) if other is self.client else None
+        if about is not None:
+            verb, xid = about
+            self._branches.result(verb, xid, value, time)
+            if verb == "dtx.start" and self._xid == xid and isinstance(value, XaResult) and value.status:
+                self._xid = None
+        elif isinstance(value, Acquired) and value.transfers and other is self.client:
+            unsettled = self.server.unsettled
+            for each in unsettled.among(value.transfers):
+                message = unsettled[each]
+                if message.acquired is None:
+                    message.acquired = time
+
+    def _exception(self, other: Half, command: Exception_) -> None:
+        code, text = command.error_code, command.description
+        if self.error is None:
+            self.error = code, text
+        id = command.command_id
+        if id is None:
+            return
+        other.refused(id, code, text)
+        if other is self.client:
+            if self.tx is not None:
+                self.tx.refused(id)
+            about = self._about.drop(id)
+            if about is not None:
+                self._branches.refused(*about, code)
+
+    # Controls.
+
+    def completed(self, speaker: str, ids: RangeSet, time: int) -> None:
+        """Notes that `speaker` has completed these commands of the other side."""
+        if speaker == "C":
+            self.server.completed(ids, time)
+            self.credit.completed(time)
+            return
+        self.client.completed(ids, time)
+        if self.tx is not None:
+            self.tx.completed(ids, time)
+        for id in self._about.among(ids) if self._about else ():
+            verb, xid = self._about[id]
+            if verb in ("dtx.forget", "dtx.set-timeout"):
+                del self._about[id]
+                self._branches.completed(verb, xid)
+
+    def lost_of_server(self) -> None:
+        """Notes a gap in the server's stream: its answers to the client's commands, and its own ids, are unknown."""
+        self.client.flush("unknown")
+        self.client.known = self.server.known = False
+        self.credit.forget()
+        if self.tx is not None:
+            self.tx.finish("unknown")
+
+    def finish(self, end: str, time: int) -> None:
+        """Ends it; `end` as in the column.  Writes every open row."""
+        known = end != "unknown"
+        if self.tx is not None:
+            self.tx.finish("open" if end == "open" else "abandoned" if known else "unknown")
+        if known:
+            self.credit.end(time)
+        self.server.reopened(self._maybe, False)
+        doubts = [self.client.doubtful(), self.server.doubtful()] if known else [None, None]
+        for half in (self.client, self.server):
+            half.flush(half.outcome if known else "unknown")
+        count = None if doubts[0] is None or doubts[1] is None else len(doubts[0]) + len(doubts[1])
+        self._rows.sessions.append(
+            (self.ts, self.name, self.channel, self.attached, self.detach, time, end, self.detach_by, self.detach_code,
+             self.timeout, self.demarcation, *(self.error or (None, None)), self.client.count, self.server.count,
+             self.client.transfers, self.server.transfers, *[None if each is None else each.ranges for each in doubts], count)
+        )  # fmt: skip
+
+
+def arguments_of(command: Command) -> str:
+    """Returns the fields of a command as JSON."""
+    if type(command) is Accept and command.transfers:  # by far the most frequent one
+        return f'{{"transfers":[{",".join([f"[{low},{high}]" for low, high in command.transfers.ranges])}]}}'
+    return fields_text(command, False)
 
 
 class Sessions(History):

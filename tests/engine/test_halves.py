@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.carriers import BareCarrier, attached_session
 
-from amqp_sansio.engine.outbound import Outbound
+from amqp_sansio.engine.halves import Outbound
 from amqp_sansio.engine.replaying import Replaying
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LimitError
