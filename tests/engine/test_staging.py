@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.engine.staging import Staging
+from amqp_sansio.engine.file import Staging
 from amqp_sansio.spec import file
 from amqp_sansio.tables.connection import CLIENT, SERVER
 from amqp_sansio.tables.file import OPENING, PUBLISH, STAGED

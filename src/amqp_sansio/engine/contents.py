@@ -1,6 +1,6 @@
 """The rules for files and streams in one session; client, server and observer run the same ones.
 
-The rows are in `tables.file` and `tables.stream`; `consumers`, `staging` and `deliveries` keep what the rows cannot.
+The rows are in `tables.file` and `tables.stream`; `consumers` and `file` keep what the rows cannot.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from amqp_sansio.engine.consumers import Consumers
-from amqp_sansio.engine.deliveries import Deliveries
+from amqp_sansio.engine.file import Deliveries, Staging
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.objection import Objection, machine_in, refused
-from amqp_sansio.engine.staging import Staging
 from amqp_sansio.errors import LimitError, LocalProtocolError
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import RangeSet

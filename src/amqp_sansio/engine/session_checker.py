@@ -11,12 +11,11 @@ from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents, ContentWitness
 from amqp_sansio.engine.controls import replies_of
-from amqp_sansio.engine.deliveries import Deliveries
 from amqp_sansio.engine.demarcation import DemarcationWitness
 from amqp_sansio.engine.ear import FRAMES, Ear
+from amqp_sansio.engine.file import Deliveries, Staging
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers, TransferSeen
-from amqp_sansio.engine.staging import Staging
 from amqp_sansio.engine.witness import ChannelWitness, Witness
 from amqp_sansio.engine.witness_connection import WHO
 from amqp_sansio.engine.witness_handshake import HandshakeWitness

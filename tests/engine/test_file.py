@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.engine.deliveries import Deliveries
+from amqp_sansio.engine.file import Deliveries
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.file import Ack, Deliver, Reject
 
