@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from amqp_sansio.testing.speech.commands import frame
 from amqp_sansio.testing.speech.expected_rule import blamed, nearly, spoken
-from amqp_sansio.testing.speech.frames import frame
 from amqp_sansio.testing.speech.parts import PARTS
 
 PART = PARTS["assembly: commands"]

@@ -28,6 +28,7 @@ from amqp_sansio.grammar.walks import shortest_to_each
 from amqp_sansio.testing.speech.commands import (
     NOT_SAID,
     TRANSFERS,
+    AssemblyVoice,
     BranchVoice,
     DtxVoice,
     ExecutionVoice,
@@ -36,7 +37,6 @@ from amqp_sansio.testing.speech.commands import (
     TxVoice,
 )
 from amqp_sansio.testing.speech.contents import ContentVoice, DeliveryVoice, NoAckVoice, StagingVoice, StreamClassVoice
-from amqp_sansio.testing.speech.frames import AssemblyVoice
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice
 

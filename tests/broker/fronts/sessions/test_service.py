@@ -8,7 +8,7 @@ from tests.broker.harness import World, blurt, done, front, refused
 from amqp_sansio import ClientConnection, ServerConfig
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.service import COMMANDS
+from amqp_sansio.broker.fronts.sessions.front import COMMANDS
 from amqp_sansio.events import CommandsCompleted, Event, ExceptionReceived, SessionAttached, SessionDetached, TransferReceived
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import dtx, exchange, execution, file, message, queue, stream, tx

@@ -1,25 +1,225 @@
-"""The sessions of a broker by virtual host, identity and name, and the limit on those that outlive their connections."""
+"""The sessions of a broker: what serves those of one connection, and all of them by virtual host, identity and name."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Final
 
+from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.fronts.front import Front, Plain
-from amqp_sansio.broker.fronts.sessions import rights, session_persistence
+from amqp_sansio.broker.fronts.sessions import administration, messaging, rights, session_persistence, transacting
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder
-from amqp_sansio.broker.fronts.sessions.reception import Reception
-from amqp_sansio.broker.fronts.sessions.service import SessionService
+from amqp_sansio.broker.fronts.sessions.reception import Reception, publish
 from amqp_sansio.broker.fronts.sessions.throttle import Throttle
 from amqp_sansio.broker.journal import SessionLeft
+from amqp_sansio.broker.peer import Service
 from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import (
+    AttachRequested,
+    Authenticated,
+    CommandReceived,
+    CommandsCompleted,
+    Event,
+    ExceptionReceived,
+    SessionAttached,
+    SessionDetached,
+    TransferReceived,
+)
+from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import DetachCode, ErrorCode
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.access.guard import Guard
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.durable_state import Needed, Rebuilding
     from amqp_sansio.broker.peer import Peer
+
+
+COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] = {  # Any: each row takes its own command
+    message.Subscribe: messaging.subscribe,
+    message.Cancel: messaging.cancel,
+    message.Flow: messaging.flow,
+    message.SetFlowMode: messaging.set_flow_mode,
+    message.Flush: messaging.flush,
+    message.Stop: messaging.stop,
+    message.Accept: messaging.accept,
+    message.Reject: messaging.reject,
+    message.Release: messaging.release,
+    message.Acquire: messaging.acquire,
+    message.Resume: messaging.resume,
+    queue.Declare: administration.declare_queue,
+    queue.Delete: administration.delete_queue,
+    queue.Purge: administration.purge,
+    queue.Query: administration.query_queue,
+    exchange.Declare: administration.declare_exchange,
+    exchange.Delete: administration.delete_exchange,
+    exchange.Query: administration.query_exchange,
+    exchange.Bind: administration.bind,
+    exchange.Unbind: administration.unbind,
+    exchange.Bound: administration.bound,
+    tx.Select: transacting.tx_select,
+    tx.Commit: transacting.tx_commit,
+    tx.Rollback: transacting.tx_rollback,
+    dtx.Select: transacting.dtx_select,
+    dtx.Start: transacting.start,
+    dtx.End: transacting.end,
+    dtx.Prepare: transacting.prepare,
+    dtx.Commit: transacting.commit,
+    dtx.Rollback: transacting.rollback,
+    dtx.Forget: transacting.forget,
+    dtx.Recover: transacting.recover,
+    dtx.GetTimeout: transacting.get_timeout,
+    dtx.SetTimeout: transacting.set_timeout,
+}
+"""The handler of each command."""
+
+
+def execute(holder: SessionHolder, event: CommandReceived) -> None:
+    """Executes a command and answers it, or refuses it, which ends the session."""
+    command = event.command
+    does = COMMANDS.get(type(command))
+    guard = holder.broker._guard
+    try:
+        if guard is not None:
+            rights.demand(guard, holder, command)
+        if does is not None:
+            does(holder, event.id, command)
+            return
+    except Refused as refused:
+        holder.refuse(event.id, refused)
+        return
+    if type(command) is not execution.Sync:  # the engine completes it when all before it is complete
+        holder.fail(event.id, ErrorCode.NOT_IMPLEMENTED, f"{command.VERB} is not implemented")
+
+
+SESSION_FLOW: Final = "qpid.session_flow"
+"""The client property that announces support for producer flow control."""
+
+
+class SessionService(Service):
+    """Handles the events of a connection's sessions, and requests to attach one."""
+
+    serves = True
+
+    def __init__(self, front: Sessions, peer: Peer) -> None:
+        super().__init__(peer)
+        self.front: Final = front
+        self.holders: Final[dict[bytes, SessionHolder]] = {}
+        """By name, the holders of sessions that were last attached here."""
+        self.session_flow = False
+        """Whether the client supports producer flow control."""
+        self._requested: AttachRequested | None = None
+
+    @property
+    def _connection(self) -> ServerConnection:
+        connection = self.peer._connection
+        assert isinstance(connection, ServerConnection)
+        return connection
+
+    def act_on(self, event: Event) -> None:
+        """Handles an event; the three kinds of each message come first."""
+        kind = type(event)
+        if kind is TransferReceived:
+            assert isinstance(event, TransferReceived)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                publish(holder, event)
+        elif kind is CommandsCompleted:
+            assert isinstance(event, CommandsCompleted)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                holder.completed(event.ids)
+        elif kind is CommandReceived:
+            assert isinstance(event, CommandReceived)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                execute(holder, event)
+        else:
+            self._act(event)
+
+    def _act(self, event: Event) -> None:
+        match event:
+            case AttachRequested():
+                self._attach(event)
+            case SessionAttached():
+                holder = self.holders.get(event.session)
+                if holder is not None:
+                    holder.attached()
+            case SessionDetached():
+                self._detached(event.session)
+            case ExceptionReceived():
+                holder = self.holders.get(event.session)
+                if holder is not None:
+                    holder.end()
+            case _:  # of the connection; or about what a session confirmed or skipped; or an unsolicited result
+                if isinstance(event, Authenticated):
+                    self.session_flow = SESSION_FLOW in event.client_properties
+                super().act_on(event)
+
+    def _attach(self, event: AttachRequested) -> None:
+        """Attaches a session: a new one, or the kept one of that principal and name."""
+        front, peer, connection, name = self.front, self.peer, self._connection, event.session
+        broker, site = peer._broker, peer._site
+        assert site is not None  # no attach comes before open-ok
+        if peer._config.attach == "refuse":
+            connection.refuse(name)
+            return
+        key = (site.host.name, peer._identity or "", name)
+        number = front.touched(key)
+        if number > broker._journals.done:  # until then a restart would restore the session, or messages, as they were
+            self._requested = event
+            peer._waits = True
+            broker._journals.after(number, self._attach_again)
+            return
+        known = front.sessions.get(key)
+        if known is not None:
+            session = known.session
+            holder = session._channel
+            if holder is not None and not event.force:
+                connection.refuse(name, DetachCode.SESSION_BUSY)
+                return
+            if session._timeout == 0 or session.state not in ("attached", "resuming", "detached"):
+                # No timeout was granted: an attach with force starts anew (as old clients do).
+                if holder is not None:
+                    holder.force_off()
+                known.end()
+                if known.peer is not None and known.peer is not peer:
+                    broker._wrote(known.peer)
+            else:
+                before = known.peer
+                connection.accept(name, resume=session)
+                known.moved(self)
+                if before is not None and before is not peer:
+                    broker._wrote(before)
+                self.holders[name] = known
+                return
+        timeout = peer._config.session_timeout
+        if timeout != 0 and not front.kept.has_room(key):
+            timeout = 0
+        session = connection.accept(name, timeout=timeout)
+        session._keep_for(0)  # kept only if its client asks for it: others start anew, and must find nothing kept
+        self.holders[name] = SessionHolder(front, self, site, key, session)
+
+    def _attach_again(self) -> None:
+        event, self._requested = self._requested, None
+        peer = self.peer
+        peer._waits = False
+        if event is not None and not peer._ended and peer._connection._closed_cause is None:
+            self._attach(event)
+            peer._broker._wrote(peer)
+        peer._broker._stored(peer)
+
+    def _detached(self, name: bytes) -> None:
+        holder = self.holders.get(name)
+        if holder is None:
+            return
+        if holder.peer is not self.peer:  # it moved to another connection, or has ended
+            del self.holders[name]
+        elif holder.session._channel is None:
+            del self.holders[name]
+            holder.detached()
 
 
 class Sessions(Front):

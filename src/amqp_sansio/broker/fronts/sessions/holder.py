@@ -24,8 +24,7 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.fronts.sessions.consumer import Consumer
-    from amqp_sansio.broker.fronts.sessions.front import Sessions
-    from amqp_sansio.broker.fronts.sessions.service import SessionService
+    from amqp_sansio.broker.fronts.sessions.front import Sessions, SessionService
     from amqp_sansio.broker.host_runtime import Site
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.transactions.transaction_buffer import Work
