@@ -376,7 +376,12 @@ class Connection(Carrier):
         if thing is None:
             return self._eof and self._octets_ended()
         if isinstance(thing, Malformed):
-            self._hear_malformed(thing)
+            if thing.ends_connection or not self._open:
+                self._fail(violation_of(self.peer, thing), self.codec.verb_at(*thing.numbers))
+                if thing.fatal:
+                    self._lingering = False  # no close-ok can be read any more
+            else:
+                self._endpoints.hear_malformed(thing)
         elif self._framing.is_own(thing):
             self._hear_control(thing)
             return bool(self._events) or not self._unanswered
@@ -465,14 +470,6 @@ class Connection(Carrier):
             return True
         self._blame(assembly, rule, self.codec.said_in(assembly), legal, text, self._codes.channel)
         return False
-
-    def _hear_malformed(self, malformed: Malformed) -> None:
-        if malformed.ends_connection or not self._open:
-            self._fail(violation_of(self.peer, malformed), self.codec.verb_at(*malformed.numbers))
-            if malformed.fatal:
-                self._lingering = False  # no close-ok can be read any more
-        else:
-            self._endpoints.hear_malformed(malformed)
 
     def _step_while_closing(self, reader: Reader) -> bool:
         """Reads on after our close, ignoring all but its answer and a close that crossed it."""

@@ -164,20 +164,15 @@ class DemarcationWitness:
             return
         cell = demarcation.refusal(verb)
         if cell is not None:
-            self._blame(verb, command, cell)
+            findings, words, legal = self._findings, demarcation.words(verb, command), demarcation.legal(verb)
+            text = f"{words} in state {state_of(demarcation)}"
             if cell.qpid is not None:
+                findings.breach(cell.rule, words, text, legal, cell.spec if findings.strict else cell.qpid)
                 return
+            findings.divergence(cell.rule, words, text, legal, cell.spec, about=words)
         demarcation.said(verb, command, id, cell)
         excess = demarcation.bound(self._findings.limits.suspended_branches)
         self._findings.bounded(excess, "suspended_branches", "suspended branches")
-
-    def _blame(self, verb: str, command: Command, cell: rows.Forbidden) -> None:
-        words = self._demarcation.words(verb, command)
-        legal, text = self._demarcation.legal(verb), f"{words} in state {state_of(self._demarcation)}"
-        if cell.qpid is None:
-            self._findings.divergence(cell.rule, words, text, legal, cell.spec, about=words)
-        else:
-            self._findings.breach(cell.rule, words, text, legal, cell.spec if self._findings.strict else cell.qpid)
 
     def answered(self, id: int | None, value: object) -> None:
         """Handles the result of the client's command `id`."""

@@ -16,15 +16,6 @@ PATIENCE: Final = 256
 """How many controls and commands without an event (such as heartbeats) one connection may process before others get a turn."""
 
 
-def speaking(config: ServerConfig, dialect: int = 0) -> ServerHandshake:
-    """Returns a connection in one of the config's dialects: the preferred one, or the one at this index."""
-    chosen = config.dialects[dialect]
-    if len(config.dialects) == 1:
-        return chosen.server(config)
-    size = min(config.max_frame_size, chosen.framing.largest)
-    return chosen.server(attrs.evolve(config, dialects=(chosen,), max_frame_size=size))
-
-
 class Doorstep:
     """Buffers a client's first octets until they identify its dialect.
 
@@ -56,7 +47,13 @@ class Doorstep:
         self.connection.receive_eof()
 
     def _speaking(self, dialect: int) -> ServerHandshake:
-        connection = speaking(self._config, dialect)
+        """Returns a connection in one of the config's dialects: the preferred one, or the one at this index."""
+        config = self._config
+        chosen = config.dialects[dialect]
+        if len(config.dialects) > 1:
+            size = min(config.max_frame_size, chosen.framing.largest)
+            config = attrs.evolve(config, dialects=(chosen,), max_frame_size=size)
+        connection = chosen.server(config)
         connection._patience = PATIENCE
         connection._wake = self._wake
         return connection

@@ -146,8 +146,10 @@ class Observer:
                     self._hear(speaker, Heard(start, end, unit))
                     continue
                 heard = ear.next()
-                if ear.trace:
-                    self._frames(speaker, ear)
+                if ear.trace and ear.reader is not None and ear.reader.trace:
+                    for seen in ear.reader.trace:
+                        self._say(speaker, seen[0], seen[0] + seen[1], self._checker.frame(seen))
+                    ear.reader.trace.clear()
                 if heard is not None:
                     self._hear(speaker, heard)
                     continue
@@ -253,14 +255,6 @@ class Observer:
 
     def _say(self, speaker: Speaker, start: int, end: int, event: Observation) -> None:
         self._events.append(Observed(speaker, start, end, event))
-
-    def _frames(self, speaker: Speaker, ear: Ear) -> None:
-        """Reports the frames that were read."""
-        trace = None if ear.reader is None else ear.reader.trace
-        if trace:
-            for cut in trace:
-                self._say(speaker, cut[0], cut[0] + cut[1], self._checker.frame(cut))
-            trace.clear()
 
     # What was heard.
 

@@ -71,21 +71,18 @@ class CreditWitness:
         elif isinstance(command, Flow):
             book.grant(destination, OCTET if command.unit else MESSAGE, INFINITE if command.value is None else command.value)
         elif isinstance(command, SetFlowMode):
-            self._mode(destination, command.flow_mode or 0, judged)
+            entry = book.entries.get(destination)
+            judged = judged and entry is not None and not entry.doubt and not book.doubt
+            if not book.set_mode(destination, command.flow_mode or 0) and judged:
+                self._findings.letter(
+                    "message.set-flow-mode.mode-switching",
+                    f"message.set-flow-mode of destination {destination[:80]!r}",
+                    "the mode changes only while there is no credit",
+                    ("message.stop", "message.flush"),
+                    about=destination[:80],
+                )
         else:
             book.take_back(destination, id, isinstance(command, Flush), isinstance(command, Cancel))
-
-    def _mode(self, destination: str, mode: int, judged: bool) -> None:
-        entry = self.book.entries.get(destination)
-        judged = judged and entry is not None and not entry.doubt and not self.book.doubt
-        if not self.book.set_mode(destination, mode) and judged:
-            self._findings.letter(
-                "message.set-flow-mode.mode-switching",
-                f"message.set-flow-mode of destination {destination[:80]!r}",
-                "the mode changes only while there is no credit",
-                ("message.stop", "message.flush"),
-                about=destination[:80],
-            )
 
     def delivered(self, id: int | None, destination: str, octets: int, charge: int) -> None:
         """Judges a transfer with `octets` octets of header and body, charged with `charge`."""

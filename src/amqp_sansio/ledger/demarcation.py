@@ -56,19 +56,16 @@ class Demarcation:
         """Returns the verb of the rows; None for what is legal in every state.  `beside`: some subscription has accept-mode
         none."""
         if isinstance(command, dtx.Start):
-            return self._start(command)
+            if command.join and command.resume:
+                return rows.JOIN_AND_RESUME
+            if not command.resume:
+                return rows.START
+            return rows.RESUME if self.late or key_of(command.xid) in self.suspended else rows.RESUME_OTHER
         if isinstance(command, dtx.End):
             return self._end(command)
         if isinstance(command, tx.Select):
             return rows.TX_SELECT_BESIDE if beside else rows.TX_SELECT
         return command.VERB if isinstance(command, tx.Commit | tx.Rollback | dtx.Select) else None
-
-    def _start(self, command: dtx.Start) -> str:
-        if command.join and command.resume:
-            return rows.JOIN_AND_RESUME
-        if not command.resume:
-            return rows.START
-        return rows.RESUME if self.late or key_of(command.xid) in self.suspended else rows.RESUME_OTHER
 
     def _end(self, command: dtx.End) -> str:
         key = key_of(command.xid)

@@ -58,18 +58,17 @@ class Step:
     @property
     def octets(self) -> bytes:
         """The frames."""
+        said, layout = self.said, DEFAULT.codec
+        if isinstance(said, bytes):
+            return said
         if self._octets is None:
-            self._octets = self._encoded()
+            if isinstance(said, Control):
+                self._octets = frame_control(self.channel, layout.encode_control(said))
+            else:
+                header = None if self.header is None else encode_headers(self.header)
+                frames = frame_command(self.channel, layout.encode_command(said, self.sync), header, self.body, _FRAME)
+                self._octets = b"".join(frames)
         return self._octets
-
-    def _encoded(self) -> bytes:
-        layout = DEFAULT.codec
-        if isinstance(self.said, bytes):
-            return self.said
-        if isinstance(self.said, Control):
-            return frame_control(self.channel, layout.encode_control(self.said))
-        header = None if self.header is None else encode_headers(self.header)
-        return b"".join(frame_command(self.channel, layout.encode_command(self.said, self.sync), header, self.body, _FRAME))
 
     @property
     def verb(self) -> str:
