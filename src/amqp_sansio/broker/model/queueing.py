@@ -263,15 +263,6 @@ class Traffic:
             }
             self._most_undated = max(UNDATED, 2 * len(self._undated))
 
-    def _date(self, now: float) -> None:
-        """Starts the lifetime of messages that waited for the time."""
-        for message, entries in self._undated.items():
-            message.expires = now + (message.envelope.ttl or 0) / 1000
-            for entry in entries:
-                if entry.state != GONE:
-                    self._expiry.add(entry)
-        self._undated.clear()
-
     @property
     def next_expiry(self) -> float | None:
         """The moment to call `expire_messages`; None when nothing will expire.
@@ -283,7 +274,12 @@ class Traffic:
     def expire_messages(self, now: float) -> None:
         """Removes the messages that expired up to now."""
         if self._undated:
-            self._date(now)
+            for message, entries in self._undated.items():  # their lifetime waited for the time
+                message.expires = now + (message.envelope.ttl or 0) / 1000
+                for entry in entries:
+                    if entry.state != GONE:
+                        self._expiry.add(entry)
+            self._undated.clear()
         operations: list[Operation] = []
         for entry in self._expiry.due(now):
             if entry.state == AVAILABLE:  # others are acquired or held, see `release` and `_unhold`

@@ -220,7 +220,7 @@ class Round:
         answered = self._answered(word, after)
         if late:
             self._go(self._became(word, mark))
-        answer = answer_of([step for step in self.talk.steps[mark:] if step.speaker == "server"], self.talk.ended, answered)
+        answer = self._answer(mark, answered)
         verb = word.partition(":")[2]
         return self._accepted(
             verb if "." in verb else f"{self.plan.part}: {verb}" if steps[0].verb == "octets" else steps[0].verb, answer
@@ -314,7 +314,7 @@ class Round:
         self._answer_to(blame, each.command.VERB, [step("client", each.command, each.command.VERB)])
 
     def _judge_legal(self, verb: str) -> None:
-        answer = answer_of([step for step in self.talk.steps if step.speaker == "server"], self.talk.ended, False)
+        answer = self._answer(0, False)
         if not self._lacks(answer):
             rule = IN_TIME if answer.kind == "silent" else taken(verb)
             self.findings.append(Finding(rule, False, str(answer)))
@@ -326,12 +326,14 @@ class Round:
             self.talk.heard_all()
         mark = len(self.talk.steps)
         self.talk.say(*steps[:1])
-        answered = self._question()
-        heard = [step for step in self.talk.steps[mark:] if step.speaker == "server"]
-        answer = answer_of(heard, self.talk.ended, answered)
+        answer = self._answer(mark, self._question())
         if not self._lacks(answer):
             kept, text = judge(blame, word, answer)
             self.findings.append(Finding(blame.rule, kept, text))
+
+    def _answer(self, mark: int, answered: bool) -> Answer:
+        """Returns how the server has answered since a step."""
+        return answer_of([step for step in self.talk.steps[mark:] if step.speaker == "server"], self.talk.ended, answered)
 
     def _lacks(self, answer: Answer) -> bool:
         """Returns whether the server says that it does not implement this optional section."""
@@ -349,10 +351,7 @@ class Round:
     # --- the end --------------------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        if self._crossing:
-            if not self.talk.ended and "client:connection.close" not in self.words:
-                self.talk.leave()
-        else:
+        if not self._crossing or not (self.talk.ended or "client:connection.close" in self.words):
             self.talk.leave()
         for violation in self.talk.accused:
             self.findings.append(Finding(violation.rule, False, f"the server: {violation.text or violation.said}"))

@@ -172,7 +172,10 @@ class Ending:
                     each.format_ != FORMAT, DOUBT, f"{site.name} has {each.global_id!r} in doubt, and its manager is done"
                 )  # fmt: skip
                 session.dtx.rollback(each)
-                self._undo(each)
+                for group in self.world.ledger.groups:  # the request for its commit never arrived
+                    xids = self.world.xids.get(group.name)
+                    if xids is not None and key_of(xids) == key_of(each):
+                        group.rolled_back()
             self._rest([], False)
         demand(not self._recover(line, session), DOUBT, f"{site.name} has branches in doubt that were rolled back")
         tenure = line.tenure
@@ -203,10 +206,3 @@ class Ending:
         answers = [event for event in line.heard or () if isinstance(event, BranchesRecovered)]
         demand(answers and answers[0].xids is not None, DEADLOCK, f"{line.site.name} does not answer dtx.recover")
         return answers[0].xids or ()
-
-    def _undo(self, recovered: Xid) -> None:
-        """Rolls a branch back whose request for commit never arrived."""
-        for group in self.world.ledger.groups:
-            xids = self.world.xids.get(group.name)
-            if xids is not None and key_of(xids) == key_of(recovered):
-                group.rolled_back()
