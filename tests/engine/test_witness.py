@@ -72,6 +72,20 @@ def test_speaking_out_of_turn_is_to_blame_and_answering_is_not() -> None:
     assert say(witness, "C", CloseOk()) == ["connection.sequence!"]
 
 
+def test_a_server_may_attach_a_session_whose_client_did_not_wait_for_detached() -> None:
+    witness = opened(True)
+    for speaker, control in (("C", Attach(b"s")), ("S", Attached(b"s")), ("C", CommandPoint(0, 0)), ("C", Detach(b"s"))):
+        assert say(witness, speaker, control, 1) == []
+    assert say(witness, "C", Attach(b"s"), 1) == ["session.attachment!"]
+    for speaker, control in (
+        ("S", Detached(b"s", 0)),
+        ("S", Attached(b"s")),
+        ("C", CommandPoint(0, 0)),
+        ("S", CommandPoint(0, 0)),
+    ):
+        assert say(witness, speaker, control, 1) == []
+
+
 def test_the_answer_to_what_should_not_have_been_asked_changes_nothing() -> None:
     """A start-ok out of turn is the client's fault; the tune that answers it is nobody's, and nothing is agreed by it."""
     witness = Witness(False, DEFAULT_LIMITS)

@@ -331,6 +331,7 @@ class ChannelWitness:
         """
         before = self._attachment.state(speaker)
         if not self._may(speaker, ATTACH):
+            self.unsettle()  # the other side may attach it all the same
             return
         self._asked = control.name
         if before in ("attached", "requested"):
