@@ -74,15 +74,11 @@ def test_speaking_out_of_turn_is_to_blame_and_answering_is_not() -> None:
 
 def test_a_server_may_attach_a_session_whose_client_did_not_wait_for_detached() -> None:
     witness = opened(True)
-    for speaker, control in (("C", Attach(b"s")), ("S", Attached(b"s")), ("C", CommandPoint(0, 0)), ("C", Detach(b"s"))):
+    attached: list[tuple[str, Control]] = [("S", Attached(b"s")), ("C", CommandPoint(0, 0))]
+    for speaker, control in [("C", Attach(b"s")), *attached, ("C", Detach(b"s"))]:
         assert say(witness, speaker, control, 1) == []
     assert say(witness, "C", Attach(b"s"), 1) == ["session.attachment!"]
-    for speaker, control in (
-        ("S", Detached(b"s", 0)),
-        ("S", Attached(b"s")),
-        ("C", CommandPoint(0, 0)),
-        ("S", CommandPoint(0, 0)),
-    ):
+    for speaker, control in [("S", Detached(b"s", 0)), *attached]:
         assert say(witness, speaker, control, 1) == []
 
 
