@@ -24,7 +24,7 @@ from tests.spark.live.stage import (
     source,
 )
 
-from amqp_sansio.broker.fronts.sessions import service
+from amqp_sansio.broker.fronts.sessions import front
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.reader import Reader
 from amqp_sansio.spark.live.segment import Taken
@@ -100,10 +100,10 @@ def left(place: Path) -> list[Path]:
 
 
 def without_dtx(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in list(service.COMMANDS):
+    for each in list(front.COMMANDS):
         if each.VERB.startswith("dtx."):
-            monkeypatch.delitem(service.COMMANDS, each)
-    assert dtx.Start not in service.COMMANDS
+            monkeypatch.delitem(front.COMMANDS, each)
+    assert dtx.Start not in front.COMMANDS
 
 
 def test_a_broker_without_branches(
