@@ -58,7 +58,7 @@ class SessionOpened(NamedTuple):
 
     session: bytes
     again: bool
-    """Whether it replaces a lost one, whose exclusive queues are gone."""
+    """Whether it replaces a lost one, whose exclusive queues it does not own."""
 
 
 class SessionResumed(NamedTuple):

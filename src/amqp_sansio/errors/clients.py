@@ -106,17 +106,18 @@ class SharedSessionFailed(SessionFailed):
 
 
 class SessionReopened(AmqpError):
-    """The session was lost and opened again, without the exclusive `queues` that were declared on it.
+    """The session was lost and opened again, and the exclusive `queues` that were declared on it are no longer its own.
 
-    Cause: exclusive queues are deleted with their session.
+    Cause: an exclusive queue that is auto-delete is deleted with its session; any other is free for everybody.
     What to do: declare the queues and subscribe to them, then repeat the call.
     In doubt: of this call nothing: it did nothing.
     """
 
     def __init__(self, session: bytes, queues: tuple[str, ...]) -> None:
-        gone = ", ".join([repr(name) for name in queues])
+        lost = ", ".join([repr(name) for name in queues])
         super().__init__(
-            f"session {session_name(session)} was opened again; its exclusive queues are gone: {gone}", made=(session, queues)
+            f"session {session_name(session)} was opened again, and no longer owns its exclusive queues: {lost}",
+            made=(session, queues),
         )
         self.session: Final = session
         self.queues: Final = queues
