@@ -275,7 +275,6 @@ CLIMBS: Final = {
     "captures/conversation.py Conversation.time_of": "the conversation knows the time of each octet.",
     "captures/flows.py Listener._heard": "the listener adds connection, packet and time to the event.",
     "captures/flows.py Listener.talking": "the listener knows the connection of the packet.",
-    "engine/channel.py Channel.say": "a session sends its collected commands on its channel.",
     "engine/channel.py Channels.touch": "a session that has changed is visited once, before the next output.",
     "engine/connection.py Connection._emit": "the connection queues events until `next_event`.",
     "engine/connection.py Connection._write": "all output goes through the connection's one outbox.",
