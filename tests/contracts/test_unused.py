@@ -51,7 +51,6 @@ BY_REASON = {
         "testing/strategies/channels.py": "wrong_channel_conversations",
     },
     "reads what the function beside it in the room writes": {
-        "wire/primitives.py": "u8",
         "wire/types.py": "decode_value",
     },
 }
