@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Deferred, Rejected, ServerExchange
-from amqp_sansio.engine.sasl.plain import OneMessage, PasswordExchange, PlainServer, must_be_text
+from amqp_sansio.engine.sasl.plain import Login, OneMessage, PasswordExchange, PlainServer, must_be_text
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.primitives import put_u32
@@ -32,11 +32,9 @@ class _Server(PasswordExchange):
 
 
 @attrs.frozen
-class AmqPlain:
+class AmqPlain(Login):
     """The client's half."""
 
-    username: str = attrs.field()
-    password: str = attrs.field(repr=False)
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
-from amqp_sansio.engine.sasl.plain import must_be_text
+from amqp_sansio.engine.sasl.plain import Login, must_be_text
 from amqp_sansio.limits import USERNAME_OCTETS
 
 NAME: Final = "CRAM-MD5"
@@ -69,11 +69,9 @@ class _Server(ServerExchange):
 
 
 @attrs.frozen
-class CramMd5:
+class CramMd5(Login):
     """The client's half."""
 
-    username: str = attrs.field()
-    password: str = attrs.field(repr=False)
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:

@@ -85,11 +85,17 @@ class _Server(PasswordExchange):
 
 
 @attrs.frozen
-class Plain:
-    """The client's half."""
+class Login:
+    """What a client says of itself in mechanisms with a password."""
 
     username: str = attrs.field()
     password: str = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Plain(Login):
+    """The client's half."""
+
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ClientExchange:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
-from amqp_sansio.engine.sasl.plain import must_be_text
+from amqp_sansio.engine.sasl.plain import Login, must_be_text
 from amqp_sansio.errors.extras import of_extra
 from amqp_sansio.limits import USERNAME_OCTETS
 
@@ -127,15 +127,13 @@ class _Server(ServerExchange):
 
 
 @attrs.frozen
-class Scram:
+class Scram(Login):
     """The client's half.
 
     `nonce()` returns printable ASCII without commas that was never used before; None lets scramp draw it.  `max_iterations`
     bounds what the server may ask for, at about a microsecond each.
     """
 
-    username: str = attrs.field()
-    password: str = attrs.field(repr=False)
     name: ScramName = "SCRAM-SHA-256"
     nonce: Callable[[], str] | None = None
     max_iterations: int = 1_000_000

@@ -249,14 +249,6 @@ def _come(world: World, line: Line, step: Step) -> None:
         world.approach(line)
 
 
-def _cut(world: World, line: Line, step: Step) -> None:
-    _harm(world, line, f"the connection of {line.name} is cut", Wire.cut)
-
-
-def _half_close(world: World, line: Line, step: Step) -> None:
-    _harm(world, line, f"{line.name} closes its half of the connection", Wire.half_close)
-
-
 def _harm(world: World, line: Line, told: str, how: Callable[[Wire], None]) -> None:
     if line.wire is not None and not line.wire.harmed:
         world.count["cuts"] += 1
@@ -300,10 +292,6 @@ def _crash(world: World, line: Line, step: Step) -> None:
     world.crash(line.site, bool(step.c % 2))
 
 
-def _restart(world: World, line: Line, step: Step) -> None:
-    world.restart(line.site)
-
-
 def _manage(world: World, line: Line, step: Step) -> None:
     if world.manager is not None:
         for each in world.manager.lines.values():
@@ -319,7 +307,11 @@ def _kill(world: World, line: Line, step: Step) -> None:
 
 
 OWN: Final[dict[str, Callable[[World, Line, Step], None]]] = {
-    "arrive": _arrive, "breathe": _breathe, "come": _come, "cut": _cut, "half-close": _half_close, "stall": _stall,
-    "tick": _tick, "store": _store, "snapshot": _snapshot, "crash": _crash, "manage": _manage, "kill": _kill,
-    "restart": _restart,
+    "arrive": _arrive, "breathe": _breathe, "come": _come, "stall": _stall, "tick": _tick, "store": _store,
+    "snapshot": _snapshot, "crash": _crash, "manage": _manage, "kill": _kill,
+    "cut": lambda world, line, _: _harm(world, line, f"the connection of {line.name} is cut", Wire.cut),
+    "half-close": lambda world, line, _: _harm(
+        world, line, f"{line.name} closes its half of the connection", Wire.half_close
+    ),
+    "restart": lambda world, line, _: world.restart(line.site),
 }  # fmt: skip
