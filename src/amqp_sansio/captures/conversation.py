@@ -243,8 +243,10 @@ class Conversation:
 
     def _sum(self, side: int, octets: bytes) -> None:
         sums = self.sums
-        octets = octets[: COMPARED_OCTETS - sums[side]]
-        sums[side] += len(octets)
+        summed = sums[side] + len(octets)
+        if summed > COMPARED_OCTETS:
+            octets, summed = octets[: COMPARED_OCTETS - sums[side]], COMPARED_OCTETS
+        sums[side] = summed
         sums[2 + side] = crc32(octets, sums[2 + side])
 
     # Recognising AMQP.
