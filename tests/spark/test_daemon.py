@@ -7,10 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from socket import socket, socketpair
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
+from pyspark.daemon import worker as pyspark_worker
 
+from amqp_sansio.spark import daemon
 from amqp_sansio.spark.daemon import IMPORTED
 from amqp_sansio.spark.session import OF_A_WORKER
 from bench.pipeline.usage import Peak
@@ -43,6 +47,20 @@ def test_the_bench_sees_the_memory_of_workers(spark: SparkSession) -> None:
                 break
             spark.range(1).mapInArrow(pass_on, "id long").collect()
     assert peak.octets > 1_000_000
+
+
+def test_a_worker_whose_job_has_failed_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(sock: socket, authenticated: bool) -> int:
+        raise ConnectionResetError
+
+    one, other = socketpair()
+
+    assert daemon._worker is pyspark_worker
+    monkeypatch.setattr(daemon, "_worker", fails)
+    with one, other:
+        assert daemon.worker(one, True) == 1
+        monkeypatch.setattr(daemon, "_worker", lambda sock, authenticated: 0)
+        assert daemon.worker(one, True) == 0
 
 
 def test_the_imports_start_no_thread_that_a_fork_could_lose() -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+from socket import socket
 from typing import Final
 
-from pyspark.daemon import manager
+from pyspark import daemon
 
 IMPORTED: Final = (
     "pandas",
@@ -32,6 +33,18 @@ def prepare() -> None:
     gc.freeze()  # else the first collection in each worker would copy all their objects
 
 
+_worker: Final = daemon.worker
+
+
+def worker(sock: socket, authenticated: bool) -> int:
+    """Runs a worker.  Spark closes the connection of one whose job has failed and reports why; pyspark would print a trace."""
+    try:
+        return _worker(sock, authenticated)
+    except ConnectionError:
+        return 1
+
+
 if __name__ == "__main__":
     prepare()
-    manager()
+    daemon.worker = worker
+    daemon.manager()
