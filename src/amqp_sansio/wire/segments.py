@@ -356,6 +356,7 @@ class SegmentReader(Reader):
     def unlearn(self) -> None:
         self.known.clear()
         self._heads.clear()
+        self._head_octets = self._largest_known = 0
         self._return_ahead()
 
     def _return_ahead(self) -> None:
