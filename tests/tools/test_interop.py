@@ -14,6 +14,7 @@ import pytest
 
 from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.spark.errors import MissingExtra
 from tools.interop import __main__ as interop
 from tools.interop import broker_j, jms, maven, packages, peers, qpid_python
 from tools.interop.pcap import PcapWriter
@@ -29,10 +30,15 @@ def nothing(monkeypatch: pytest.MonkeyPatch, *there: str) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PYENV_ROOT", "/nowhere")
     monkeypatch.setattr(packages, "install", no_index)
+    monkeypatch.setattr(peers, "require_extra", no_spark)
 
 
 def no_index(program: str, requirements: Path, folder: Path) -> Path:
     raise maven.NotAvailable("pip could not install it: no network")
+
+
+def no_spark() -> None:
+    raise MissingExtra("the pipeline needs pyspark")
 
 
 def test_without_anything_it_is_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,6 +52,7 @@ def test_without_anything_it_is_not_run(monkeypatch: pytest.MonkeyPatch, capsys:
         "interop: NOT RUN with pamqp and pika, codecs of 0-9-1: pip could not install it: no network",
         "interop: NOT RUN with tshark: there is no tshark here",
         "interop: NOT RUN with RabbitMQ: RabbitMQ is not here: apt install rabbitmq-server",
+        "interop: NOT RUN with Spark in processes that are killed: the pipeline needs pyspark",
         "interop: NOT RUN with chromium, that shows the report: there is no chromium here",
         "interop: NOT RUN: none of the peers can be had here",
     ]
@@ -65,7 +72,7 @@ def test_what_is_there_is_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr(subprocess, "run", run)
     assert interop.main(["-q"]) == 1
     assert ran == ["tshark"]
-    assert len(capsys.readouterr().err.splitlines()) == 6
+    assert len(capsys.readouterr().err.splitlines()) == 7
     assert interop.main(["--only", "tshark", "-q", "--as-it-is"]) == 1
     assert interop.main(["--only", "jms"]) == 75
     assert ran == ["tshark", "tshark"]

@@ -41,6 +41,8 @@ LARGER: Final = (
     "tests/tools/test_values.py",
 )
 """Tests besides properties that do more with the profile `soak`, and have no other place in a round."""
+KILLED: Final = tuple([f"tests/interop/test_spark_{each}.py" for each in ("cluster", "kills", "watch")])
+"""Tests that kill processes of Spark."""
 LOSSES_SECONDS: Final = 1200.0
 """The time for packet losses in one round: with many recordings, all of them take longer than the rest of it."""
 
@@ -90,7 +92,7 @@ def main() -> int:
         names = [f"tests/cli/test_{each}.py" for each in ("cuts", "faults", "load")]
         serving = (sys.executable, "-m", "pytest", "-v", "-rP", *names)
         live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py")
-        killed = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "spark", "-v", "-k", "test_spark")
+        killed = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "spark", "-v", *KILLED)
         broker_j = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "broker_j", "-v", "-k", "crash_after_crash")
         seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
         variants = (sys.executable, "-m", "pytest", "-n", "2", "-m", "not hypothesis", *LARGER)

@@ -59,11 +59,11 @@ CONNECTIONS = ("__init__.py", "connection.py", "channels.py")
 ADAPTERS = {
     "trio": {
         "on asyncio:": "on trio:",
-        "amqp_sansio.adapters.asyncio.": "amqp_sansio.adapters.trio.",
-        "package\nfrom amqp_sansio.adapters.trio.connection import Connection, connect\n": (
+        "package\nfrom amqp_sansio.adapters.asyncio.connection import Connection, connect\n": (
             'package\nfrom amqp_sansio.errors.extras import of_extra\n\nwith of_extra("trio"):\n'
             "    from amqp_sansio.adapters.trio.connection import Connection, connect\n\n"
         ),
+        "amqp_sansio.adapters.asyncio.": "amqp_sansio.adapters.trio.",
         "from uuid import uuid4\n": "from uuid import uuid4\n\nimport trio\n",
         "or `connection = await connect(url)` and `close`.": "or `await connect(url, nursery)` and `close`.",
         "    A background task runs it, heartbeats included; pending calls raise the error that ends it.\n": (

@@ -55,7 +55,7 @@ def chromium() -> str:
 def _spark() -> None:
     try:
         require_extra()
-        ensure_java()
+        ensure_java(dict(os.environ))
     except PipelineError as error:
         raise NotAvailable(str(error)) from error
 

@@ -36,8 +36,7 @@ from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, FrameCut, Malformed, Partial
 from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.method_frames import METHOD, NAMES
-from amqp_sansio.wire.method_reader import UNEXPECTED_FRAME, MethodReader
-from amqp_sansio.wire.primitives import u16
+from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.repeated import RepeatedDeliveries, RepeatedProperties
 
@@ -221,11 +220,8 @@ class ChannelChecker(Checker):
             self._witness.method(speaker, unit.channel, verb, method, self._codec.extended)
             if verb == CLOSE_CHANNEL:
                 self._tell_close(speaker, f"channel {unit.channel}", method)
-        self.findings.channel = unit.channel
-        if unit.header is not None and (weight := u16(unit.header, 2)[0]):  # receivers ignore it
-            text = "the weight of a content is 0"
-            self.findings.divergence("content.weight", f"weight {weight}", text, ("0",), UNEXPECTED_FRAME)
         if wrong is not None:
+            self.findings.channel = unit.channel
             unread = "content.table" if within_table(wrong) else "content.properties"
             rule = rule_of("content", wrong) if wrong.limit else unread
             self.findings.breach(rule, verb, str(wrong), legal_of(wrong), wrong.code)

@@ -89,5 +89,8 @@ def load_state(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]
             for ear in ears.values() if former else ():
                 ear.guess, ear.framing = None, dialects[0].framing
                 ear.plug(dialects[0].framing, carries)
+            for ear in ears.values():
+                if ear.reader is not None:
+                    ear.reader.unlearn()  # as when it was stored, whatever it knew how to remember then
             return name, bool(strict), (late[0], late[1]), bool(eof), client_header, ears, witness, limits
     raise DecodeError("snapshot", 0, "not a snapshot of an observer")

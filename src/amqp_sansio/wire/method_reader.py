@@ -411,6 +411,10 @@ class MethodReader(Reader):
             text, said, legal = "a header of another class than its method", f"a header of class {of}", f"class {class_code}"
             self._refuse(channel, "content.class", text, UNEXPECTED_FRAME, start, said, legal)
             return None
+        if self.tolerant and (weight := u16(payload, 2)[0]):  # RabbitMQ refuses it with this code; our sides ignore it
+            self._tell(
+                "content.weight", "the weight of a content is 0", UNEXPECTED_FRAME, channel, start, f"weight {weight}", ("0",)
+            )
         size = u64(payload, 4)[0]
         limits = self.limits
         if len(payload) > limits.header_octets:

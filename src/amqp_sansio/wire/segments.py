@@ -105,7 +105,7 @@ class SegmentReader(Reader):
         self.strict: Final = strict
         self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
         self._carries: Final = carries
-        self._heads: Final[dict[bytes, _Head]] = {}  # by their octets, up to the size of the first struct
+        self._heads: dict[bytes, _Head] = {}  # by their octets, up to the size of the first struct
         self._head_octets = 0  # of the last one
         self._largest_known = 0  # the size of frames that they were checked against
 
@@ -355,7 +355,7 @@ class SegmentReader(Reader):
 
     def unlearn(self) -> None:
         self.known.clear()
-        self._heads.clear()
+        self._heads = {}  # a reader of an earlier snapshot has none
         self._head_octets = self._largest_known = 0
         self._return_ahead()
 
