@@ -115,7 +115,7 @@ def test_a_section_has_a_limit_of_interfaces(count: int) -> None:
     assert (found.resume or found.next) == len(octets)
     if count > MAX_INTERFACES:
         assert found.changed is not None
-        assert found.changed.run(octets, 0, len(octets), len(octets), True).problem is None, "it is said once"
+        assert found.changed.run(octets, 0, len(octets), len(octets), True).problem is None, "the walk reports it once"
 
 
 def test_zeros_end_a_run_at_once_and_none_of_them_may_be_a_block() -> None:

@@ -1,4 +1,4 @@
-"""`amqp-sansio watch`: what is wrong is said before Spark starts; with Spark, see tests/interop/test_spark_watch.py."""
+"""`amqp-sansio watch` reports what is wrong before it starts Spark.  With Spark: tests/interop/test_spark_watch.py."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ REASONS: dict[str, str] = {
     "engine/halves.py Inbound.skipped": OWED,
     "engine/halves.py Inbound.syncs": OWED,
     "engine/halves.py Inbound.untold": "what of `known` has changed since it was told",
-    "engine/halves.py Outbound.asked": "the command itself, of which the caller is told; `Ids.awaited` has names",
+    "engine/halves.py Outbound.asked": "the command itself, against which its result is checked; `Ids.awaited` has names",
     "engine/halves.py Outbound.kept": "octets for replay",
     "engine/halves.py Outbound.bare": "what has no octets for replay",
     "engine/session_checker.py QuickTransfers._quiet": "= channels",

@@ -37,7 +37,7 @@ def parquet(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
     return _Writer(where, schema, compression="zstd", use_dictionary=texts)
 
 
-class _Writer(pq.ParquetWriter):  # type: ignore[misc]
+class _Writer(pq.ParquetWriter):  # type: ignore[misc]  # untyped
     def __del__(self) -> None:
         with suppress(OSError):  # on a full disk, which the run has reported, the rest of an open file cannot be written either
             super().__del__()
