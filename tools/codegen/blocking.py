@@ -75,6 +75,10 @@ ADAPTERS = {
             "`connection = await connect(url, nursery)` leaves that to\n    `close`, or to the end of the nursery."
         ),
         "close_timeout)\n": "close_timeout, nursery)\n",
+        "import ssl\nfrom collections.abc import Callable\n": (
+            "import ssl\nfrom collections.abc import Callable\nfrom contextlib import AbstractAsyncContextManager\n"
+            "from typing import overload\n"
+        ),
     },
     "sync": {
         "AMQP on asyncio: `async with connect(url) as connection: ...`.": (
@@ -105,6 +109,7 @@ FREE = {"__init__", "__iter__", "__next__"}
 """Methods that change nothing by themselves."""
 WIDTH = 128
 _IMPORTS = re.compile(r"(?:from amqp_sansio[^\n]*\n)+")
+_CONNECT = re.compile(r"^def connect\([^)]*trio\.Nursery.*?\) -> Connection:", re.MULTILINE | re.DOTALL)
 _EXPLODED = re.compile(r"^( *[^\n]*\()\n +([^\n]*[^,\n])\n *(\)[^\n]*)$", re.MULTILINE)
 
 
@@ -124,7 +129,15 @@ def connecting(text: str, source: str, words: dict[str, str]) -> str:
     """Returns a module that connects, in the terms of another adapter."""
     for old, new in words.items():
         text = text.replace(old, new)
-    return _marked(text, f"adapters/asyncio/{source}")
+    return _marked(_CONNECT.sub(_by_nursery, text), f"adapters/asyncio/{source}")
+
+
+def _by_nursery(found: re.Match[str]) -> str:
+    """Adds the two shapes of `connect` on trio to its definition: what no nursery was given for cannot be awaited."""
+    optional, sign = "trio.Nursery | None = None", found[0]
+    without = sign.replace(optional, "None = None").replace("-> Connection", "-> AbstractAsyncContextManager[Connection, None]")
+    within = sign.replace(optional, "trio.Nursery")
+    return "".join(f"@overload\n{each} ...\n\n\n" for each in (without, within)) + sign
 
 
 def _marked(text: str, source: str) -> str:

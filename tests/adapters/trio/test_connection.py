@@ -104,7 +104,7 @@ def test_closing_twice_does_no_harm() -> None:
 def test_a_connection_and_a_session_without_a_block() -> None:
     async def main(served: Served) -> None:
         with pytest.raises(LocalProtocolError, match=r"await connect\(url\) is not legal: without a nursery"):
-            await connect(served.url)
+            await connect(served.url)  # type: ignore[misc]  # so says the type checker, too
         async with trio.open_nursery() as nursery:
             connection = await connect(served.url, nursery)
             assert (connection.is_open, connection.closed.done, connection.remade) == (True, False, 0)

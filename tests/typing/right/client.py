@@ -3,7 +3,10 @@
 from typing import assert_type
 from uuid import uuid4
 
-from amqp_sansio.adapters import asyncio, sync
+from trio import Nursery
+
+from amqp_sansio.adapters import asyncio, sync, trio
+from amqp_sansio.adapters.trio import channels
 from amqp_sansio.spec import exchange, queue
 from amqp_sansio.spec.codes import RejectCode
 
@@ -22,6 +25,16 @@ async def awaited(session: asyncio.Session) -> None:
         assert_type(message.correlation_id, str | None)
         assert_type(message.raw_correlation_id, bytes | None)
         message.reject(RejectCode.UNSPECIFIED)
+
+
+async def on_trio(url: str, nursery: Nursery) -> None:
+    async with trio.connect(url) as connection, channels.connect(url) as other:
+        assert_type(connection, trio.Connection)
+        assert_type(other, channels.Connection)
+    assert_type(await trio.connect(url, nursery), trio.Connection)
+    assert_type(await channels.connect(url, nursery), channels.Connection)
+    async with trio.connect(url, nursery) as connection:
+        assert_type(connection, trio.Connection)
 
 
 def blocking(session: sync.Session) -> None:

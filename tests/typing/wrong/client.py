@@ -1,6 +1,7 @@
 """A program with a client: what is wrong in it."""
 
-from amqp_sansio.adapters import asyncio, sync
+from amqp_sansio.adapters import asyncio, sync, trio
+from amqp_sansio.adapters.trio import channels
 from amqp_sansio.spec import queue
 
 
@@ -14,6 +15,11 @@ async def awaited(session: asyncio.Session) -> None:
     pending.result()  # wrong: attr-defined
     assert (await session.execute(queue.Query("q"))).messages  # wrong: attr-defined
     session.subscribe("q", prefetch="many")  # wrong: arg-type
+
+
+async def on_trio(url: str) -> None:
+    await trio.connect(url)  # wrong: misc
+    await channels.connect(url)  # wrong: misc
 
 
 def blocking(session: sync.Session) -> None:

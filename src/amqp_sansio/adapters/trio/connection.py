@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import overload
 from uuid import uuid4
 
 import trio
@@ -31,6 +33,36 @@ class Connection(BaseConnection[Client], SessionConnection):
     A background task runs it, heartbeats included, in a nursery of the block or in the given one.  Pending calls raise the
     error that ends it.
     """
+
+
+@overload
+def connect(
+    url: str | Address,
+    nursery: None = None,
+    *,
+    config: ClientConfig | None = None,
+    tls: ssl.SSLContext | None = None,
+    retry: RetryPolicy = NEVER,
+    close_timeout: float = CLOSE_TIMEOUT,
+    on_event: Callable[[ClientEvent], None] | None = None,
+    log_octets: bool = False,
+    tracing: Tracing | None = None,
+) -> AbstractAsyncContextManager[Connection, None]: ...
+
+
+@overload
+def connect(
+    url: str | Address,
+    nursery: trio.Nursery,
+    *,
+    config: ClientConfig | None = None,
+    tls: ssl.SSLContext | None = None,
+    retry: RetryPolicy = NEVER,
+    close_timeout: float = CLOSE_TIMEOUT,
+    on_event: Callable[[ClientEvent], None] | None = None,
+    log_octets: bool = False,
+    tracing: Tracing | None = None,
+) -> Connection: ...
 
 
 def connect(
