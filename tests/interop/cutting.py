@@ -21,6 +21,7 @@ class Cutting:
         self._listener: Final = socket.create_server(("127.0.0.1", 0))
         self.port: Final[int] = self._listener.getsockname()[1]
         self._sockets: Final[list[socket.socket]] = []
+        self._left: Final[list[socket.socket]] = []
         self.ears: Final[list[object]] = []
         self.turn: Final = threading.Lock()
         self.dead: frozenset[str] = frozenset()
@@ -68,14 +69,30 @@ class Cutting:
         if speaker == "S":
             self.left.release()
         with suppress(OSError):
-            if speaker not in self.dead:
+            if speaker not in self.dead and two not in self._left:
                 two.shutdown(socket.SHUT_WR)
 
     def cut(self) -> None:
         """Both ends of each connection are reset."""
-        for each in self._sockets:
-            with suppress(OSError):
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-                each.shutdown(socket.SHUT_RDWR)
-                each.close()
+        _reset(self._sockets)
+        self.tell()
+
+    def leave(self) -> None:
+        """The client's end of each connection is reset, and the broker does not hear of it until `tell`."""
+        clients = self._sockets[::2]
+        self._left.extend(self._sockets[1::2])
         self._sockets.clear()
+        _reset(clients)
+
+    def tell(self) -> None:
+        """The broker hears that the clients of `leave` are gone."""
+        _reset(self._left)
+
+
+def _reset(sockets: list[socket.socket]) -> None:
+    for each in sockets:
+        with suppress(OSError):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            each.shutdown(socket.SHUT_RDWR)
+            each.close()
+    sockets.clear()

@@ -18,8 +18,9 @@ from tests.interop.test_rabbitmq_channels import LARGE, LETTERED
 from tests.interop.test_rabbitmq_ends import BREACHES, breach, framed
 
 from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS
-from amqp_sansio.errors import AmqpError, ChannelClosed, ConnectionLost, InDoubt
+from amqp_sansio.errors import AmqpError, ChannelClosed, ConnectionLost, InDoubt, StaleDelivery
 from amqp_sansio.spec.methods import channel as channels
 from tools.interop.rabbitmq import RabbitMq
 
@@ -215,6 +216,80 @@ def test_a_line_that_is_silent(rabbitmq: RabbitMq, line: Overhearing) -> None:
     with Overhearing(rabbitmq.port) as after:
         for queue in queues:
             assert left(after, queue) == [b"taken"]
+
+
+class HalfOpen(Overhearing):
+    """A line of which the broker does not hear that its clients are gone; counts what it refuses them when they come back."""
+
+    refusals = b""
+
+    def overhear(self, ear: object, speaker: str, octets: bytes) -> None:
+        super().overhear(ear, speaker, octets)
+        if speaker == "S" and (b"RESOURCE_LOCKED" in octets or b"in exclusive use" in octets):
+            with self.turn:
+                self.refusals += octets
+
+    def refused(self, queue: str) -> int:
+        """How often the broker refused that queue."""
+        return self.refusals.count(b"'%s'" % queue.encode())
+
+
+@pytest.fixture
+def half_open(rabbitmq: RabbitMq) -> Iterator[HalfOpen]:
+    with HalfOpen(rabbitmq.port) as line:
+        yield line
+
+
+HELD = RetryPolicy(jitter=0.0, longest=2.0)
+"""Tries for much longer than all adapters need to be refused twice, even on a busy machine."""
+
+
+def test_an_exclusive_queue_that_the_lost_connection_holds_is_declared_again(half_open: HalfOpen) -> None:
+    """RabbitMQ refuses it (405) until it notices the loss; then the queue is a new one, and consumed as before."""
+
+    async def main(loop: Any, protocol: str, queue: str, met: Callable[[], object]) -> None:
+        url = f"{half_open.url}?protocol={protocol}&heartbeat=0"
+        async with loop.connect(url, retry=HELD) as connection, connection.channel() as channel:
+            await channel.declare_queue(queue, exclusive=True)
+            async with channel.subscribe(queue, prefetch=1) as subscription:
+                await channel.publish("", queue, b"goes with the first")
+                first = await subscription.receive(PATIENCE)
+                met()
+                await until(loop, connection._client, lambda: half_open.refused(queue) >= 2)
+                assert not channel.is_open
+                met()
+                await channel.publish("", queue, b"behind")
+                message = await subscription.receive(PATIENCE)
+                assert (message.body, message.redelivered, channel.remade) == (b"behind", False, 1)
+                message.accept()
+                with pytest.raises(StaleDelivery):
+                    first.accept()
+            assert await channel.delete_queue(queue) == 0
+
+    everybody(main, half_open.leave, half_open.tell)
+
+
+def test_an_exclusive_consumer_that_the_lost_connection_holds_starts_again(half_open: HalfOpen) -> None:
+    """RabbitMQ refuses it (403) until it notices the loss; then it delivers again what was not accepted."""
+
+    async def main(loop: Any, protocol: str, queue: str, met: Callable[[], object]) -> None:
+        url = f"{half_open.url}?protocol={protocol}&heartbeat=0"
+        async with loop.connect(url, retry=HELD) as connection, connection.channel() as channel:
+            await channel.declare_queue(queue)
+            async with channel.subscribe(queue, prefetch=1, exclusive=True) as subscription:
+                await channel.publish("", queue, b"m")
+                first = await subscription.receive(PATIENCE)
+                met()
+                await until(loop, connection._client, lambda: half_open.refused(queue) >= 2)
+                met()
+                message = await subscription.receive(PATIENCE)
+                assert (message.body, first.redelivered, message.redelivered) == (b"m", False, True)
+                message.accept()
+                with pytest.raises(StaleDelivery):
+                    first.accept()
+
+    for queue in everybody(main, half_open.leave, half_open.tell):
+        assert left(half_open, queue) == []
 
 
 def test_the_node_is_blocked_and_unblocked(rabbitmq: RabbitMq, line: Overhearing) -> None:

@@ -394,7 +394,7 @@ class Channel(BaseChannel):
         self._settle("basic.reject", tags, lambda tag, _: basic.Reject(tag, requeue), singly=True)
 
     def recover(self, *, requeue: bool = True) -> MethodId:
-        """Asks the server to redeliver all unsettled deliveries, under other tags (basic.recover)."""
+        """Asks for all unsettled deliveries again, under other tags (basic.recover; older versions do not answer it)."""
         return self.send(basic.Recover(requeue))
 
     def recover_async(self, *, requeue: bool = True) -> MethodId:
