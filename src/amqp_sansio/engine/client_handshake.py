@@ -101,11 +101,9 @@ class ClientHandshake(Connection):
     def _hear_secure(self, secure: Secure, assembly: Assembly) -> None:
         challenge = secure.challenge or b""
         self._rounds += 1
-        if self._rounds > self.limits.sasl_rounds:
-            self._over_limit(assembly, "sasl_rounds", self.limits.sasl_rounds, "rounds")
+        if self._over_limit(assembly, "sasl_rounds", self._rounds, "rounds"):
             return
-        if len(challenge) > self.limits.sasl_octets:
-            self._over_limit(assembly, "sasl_octets", self.limits.sasl_octets, "octets in a challenge")
+        if self._over_limit(assembly, "sasl_octets", len(challenge), "octets in a challenge"):
             return
         exchange = self._exchange
         assert exchange is not None  # start chose it
@@ -159,8 +157,7 @@ class ClientHandshake(Connection):
         except EncodeError as error:
             self._give_up(str(error))
             return
-        if exchange.security_layer:
-            self._layer_started("outbound", self._written)
+        self._start_layer(exchange, "outbound", self._written)
 
     def _hear_open_ok(self, open_ok: OpenOk, assembly: Assembly) -> None:
         self._opens()
@@ -170,8 +167,7 @@ class ClientHandshake(Connection):
                 open_ok.known_hosts or (),
             )
         )  # fmt: skip
-        if self._exchange is not None and self._exchange.security_layer:
-            self._layer_started("inbound", assembly.end)
+        self._start_layer(self._exchange, "inbound", assembly.end)
 
     def _hear_redirect(self, redirect: Redirect, assembly: Assembly) -> None:
         if self._settings.insist:

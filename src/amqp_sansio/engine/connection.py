@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.config import ClientConfig, ClientExchange, ServerConfig, ServerExchange
 from amqp_sansio.engine.carrier import KEY, Carrier, Endpoints, Role, Unheard, clip, violation_of
 from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Event, Origin, SecurityLayerStarted, Violation
@@ -556,10 +556,14 @@ class Connection(Carrier):
         legal = (ProtocolHeader(self._our_header).name,)
         self._drop(None, rule, header.name, legal, f"version mismatch: {mismatch(self._our_header, header)}")
 
-    def _over_limit(self, assembly: Assembly, limit: str, most: int, unit: str) -> None:
-        """Reports authentication data above a limit of ours."""
+    def _over_limit(self, assembly: Assembly, limit: str, count: int, unit: str) -> bool:
+        """Returns whether there is more authentication data than a limit of ours allows, and reports it."""
+        most: int = getattr(self.limits, limit)
+        if count <= most:
+            return False
         legal, text = (f"at most {most} {unit}",), f"more than {most} {unit}"
         self._blame(assembly, f"limits.{limit}", self.codec.said_in(assembly), legal, text, self._codes.limit)
+        return True
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
         """Handles a control of the handshake that is legal in this state."""
@@ -569,7 +573,10 @@ class Connection(Carrier):
         """Answers for the application by policy where it did not; returns False while reading must wait for an answer."""
         return True
 
-    def _layer_started(self, direction: str, offset: int) -> None:
+    def _start_layer(self, exchange: ClientExchange | ServerExchange | None, direction: str, offset: int) -> None:
+        """Starts the security layer of a mechanism that has one."""
+        if exchange is None or not exchange.security_layer:
+            return
         if direction == "inbound":
             self._layer_from = offset
         self._events.append(SecurityLayerStarted(direction, offset))

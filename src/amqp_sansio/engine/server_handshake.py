@@ -77,8 +77,7 @@ class ServerHandshake(Connection):
         self._hear_response(start_ok.response, assembly)
 
     def _hear_response(self, response: bytes | None, assembly: Assembly) -> None:
-        if response is not None and len(response) > self.limits.sasl_octets:
-            self._over_limit(assembly, "sasl_octets", self.limits.sasl_octets, "octets in a response")
+        if self._over_limit(assembly, "sasl_octets", len(response or b""), "octets in a response"):
             return
         exchange = self._exchange
         assert exchange is not None  # start-ok chose it
@@ -91,9 +90,7 @@ class ServerHandshake(Connection):
             verdict = Rejected(type(error).__name__)  # its text may quote the password
         if isinstance(verdict, Challenge):
             self._rounds += 1
-            if self._rounds > self.limits.sasl_rounds:
-                self._over_limit(assembly, "sasl_rounds", self.limits.sasl_rounds, "rounds")
-            else:
+            if not self._over_limit(assembly, "sasl_rounds", self._rounds, "rounds"):
                 try:
                     self._say(Secure(verdict.octets))
                 except EncodeError:
@@ -173,8 +170,7 @@ class ServerHandshake(Connection):
         self._asked = control
         self._unanswered = True
         self._emit(OpenRequested(control.virtual_host or "", control.capabilities or (), control.insist))
-        if self._exchange is not None and self._exchange.security_layer:
-            self._layer_started("inbound", assembly.end)
+        self._start_layer(self._exchange, "inbound", assembly.end)
 
     def open_ok(self, known_hosts: Iterable[str] | None = None) -> None:
         """Accepts the client's open; `known_hosts` defaults to the config's.
@@ -188,8 +184,7 @@ class ServerHandshake(Connection):
         self._emit(
             ConnectionOpened(asked.virtual_host or "", self._channel_max, self._max_frame_size, self._heartbeat.interval)
         )
-        if self._exchange is not None and self._exchange.security_layer:
-            self._layer_started("outbound", self._written)
+        self._start_layer(self._exchange, "outbound", self._written)
 
     def redirect(self, host: str, known_hosts: Iterable[str] = ()) -> None:
         """Redirects the client to another host and ends the connection.

@@ -35,7 +35,7 @@ class _Server(PasswordExchange):
 class AmqPlain(Login):
     """The client's half."""
 
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ClientExchange:
         """Starts an exchange.  Raises SaslError for a name or password that is not valid UTF-8."""
@@ -47,7 +47,7 @@ class AmqPlain(Login):
 class AmqPlainServer(PlainServer):
     """The server's half, with the `verify`, `slow` and `known` of `PlainServer`."""
 
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ServerExchange:
         """Starts an exchange."""

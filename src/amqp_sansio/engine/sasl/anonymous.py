@@ -36,7 +36,7 @@ class Anonymous:
     """The client's half.  `trace` identifies the client in the server's log; nothing verifies it."""
 
     trace: str = ""
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ClientExchange:
         """Starts an exchange."""
@@ -47,7 +47,7 @@ class Anonymous:
 class AnonymousServer:
     """The server's half: admits every client, as user ""."""
 
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ServerExchange:
         """Starts an exchange."""

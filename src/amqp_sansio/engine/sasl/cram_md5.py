@@ -72,7 +72,7 @@ class _Server(ServerExchange):
 class CramMd5(Login):
     """The client's half."""
 
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ClientExchange:
         """Starts an exchange.  Raises SaslError for a name or password that is not valid UTF-8."""
@@ -90,7 +90,7 @@ class CramMd5Server:
 
     password: Callable[[str], str | None]
     challenge: Callable[[], bytes]
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ServerExchange:
         """Starts an exchange."""

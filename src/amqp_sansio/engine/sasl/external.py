@@ -31,7 +31,7 @@ class External:
     """The client's half.  `authorize` is the identity to act as; "" for the proved one."""
 
     authorize: str = ""
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ClientExchange:
         """Starts an exchange."""
@@ -43,7 +43,7 @@ class ExternalServer:
     """The server's half.  `identity` is the client's identity as the transport proved it; None for none."""
 
     identity: str | None
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ServerExchange:
         """Starts an exchange."""

@@ -96,7 +96,7 @@ class Login:
 class Plain(Login):
     """The client's half."""
 
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ClientExchange:
         """Starts an exchange.  Raises SaslError for a NUL in the name or password, and for invalid UTF-8."""
@@ -118,7 +118,7 @@ class PlainServer:
     verify: Check
     slow: bool = False
     known: Check | None = None
-    name: str = attrs.field(default=NAME, init=False)
+    name = NAME
 
     def start(self) -> ServerExchange:
         """Starts an exchange."""

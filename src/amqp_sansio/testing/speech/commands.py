@@ -361,10 +361,6 @@ class AssemblyVoice(Client):
     Of a segment in several frames, the first has all octets but one, the middle ones none, and the last one the rest.
     """
 
-    def __init__(self, setting: Setting | None = None) -> None:
-        super().__init__(setting)
-        self._rest = b""
-
     def segment(self, kind: str) -> bytes:
         """Returns the whole segment."""
         layout = DEFAULT.codec
