@@ -329,16 +329,15 @@ def test_transfers_beyond_the_credit_are_reported_after_the_first_of_them() -> N
 
 def test_a_header_whose_sizes_are_right_is_read_once_and_remembered_by_the_event() -> None:
     """The quick way reads a header itself, and leaves to others only what cannot be read."""
-    quick = QuickTransfers(DEFAULT_LIMITS, DEFAULT_READING)
+    quick = QuickTransfers(Witness(False, DEFAULT_LIMITS), LAYOUT, DEFAULT_LIMITS, DEFAULT_READING)
     good = encode_headers([message.DeliveryProperties(routing_key="k"), message.MessageProperties(content_type="t")])
     for header, read in ((good, True), (good, True), (good[:-1] + b"\xff", False), (good[:-2] + b"\x02t", False)):
         seen = CommandSeen(1, b"s", 0, "message.transfer", None, False, b"", header, b"", True)
-        assert quick.read(seen, header, LAYOUT) is read
+        assert quick.read(seen, header) is read
 
 
 def test_nothing_is_learned_where_a_state_may_change() -> None:
     """A transfer is remembered on no channel but one on which both sides are attached."""
-    quick = QuickTransfers(DEFAULT_LIMITS, DEFAULT_READING)
-    witness = Witness(False, DEFAULT_LIMITS)
-    assert quick.learn("S", 1, witness) is False
-    assert quick.of("S", 1, witness) is None
+    quick = QuickTransfers(Witness(False, DEFAULT_LIMITS), LAYOUT, DEFAULT_LIMITS, DEFAULT_READING)
+    assert quick.learn("S", 1) is False
+    assert quick.of("S", 1) is None

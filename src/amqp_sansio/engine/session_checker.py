@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import ClassVar, Final, Literal, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.checker import Checker
@@ -40,19 +40,19 @@ from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HAND
 from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, Assembler
-from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, FrameCut, KnownCommand, Partial
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, FrameCut, Partial
 from amqp_sansio.wire.headers import Headers
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.primitives import frame_header, u32
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.segments import COMMAND_SIZE, OneRange, SegmentReader, alone_next
+from amqp_sansio.wire.segments import COMMAND_SIZE, SegmentReader, alone_next
 
 T = TypeVar("T")
 
 UNHEARD: Final = "no frame is there; a security layer may have been agreed on before, which nobody heard"
 """Why a stream that starts in the middle may not consist of frames, although something in it looked like one."""
 
-Ears = Mapping[Literal["C", "S"], Ear]
+Ears = Mapping[Speaker, Ear]
 
 _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 """Controls after which an incomplete command on the channel, or on any, can never be completed."""
@@ -60,23 +60,6 @@ _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 _CONNECTION_CLASS: Final = 1
 _SYNC: Final = 0x01
 _BEGINS: Final = FIRST_SEGMENT | FIRST_FRAME
-
-_PARTS: Final = (
-    Assembler, AttachmentDialogue, ChannelWitness, ConnectionDialogue, Consumers, ContentClass, ContentWitness, Contents,
-    Credit, CreditBook, CreditWitness, Deliveries, Demarcation, DemarcationWitness, Grants, HandshakeWitness, Ids, Partial,
-    SegmentReader, Settling, Staging, Subscription, Subscriptions, StreamWitness, Witness,
-)  # fmt: skip
-
-_TABLES: Final[tuple[Table, ...]] = (
-    HANDSHAKE,
-    CLOSE_BY_CLIENT,
-    CLOSE_BY_SERVER,
-    DEMARCATION,
-    *ATTACHMENT.values(),
-    *STREAM.values(),
-    *[table for rows in (file, stream) for table in (rows.QOS, rows.CONSUMER, rows.PUBLISHING)],
-    *file.STAGING.values(),
-)
 
 QUIET: Final = frozenset((Completed, Confirmed, Expected, Flush, KnownCompleted))
 """Controls that change no state in which a transfer is legal."""
@@ -90,11 +73,14 @@ class QuickTransfers:
     Remembers delivery properties by their octets.  Call `forget` when something arrives that may change a state.
     """
 
-    __slots__ = ("_deliveries", "_limits", "_quiet", "_reading")
+    __slots__ = ("_deliveries", "_layout", "_limits", "_quiet", "_reading", "_replies", "_witness")
 
-    def __init__(self, limits: Limits, reading: Reading) -> None:
+    def __init__(self, witness: Witness, layout: Layout, limits: Limits, reading: Reading) -> None:
+        self._witness: Final = witness
+        self._layout: Final = layout
         self._limits: Final = limits
         self._reading: Final = reading
+        self._replies: Final = replies_of(layout)
         self._quiet: Final[dict[str, dict[int, ChannelWitness]]] = {"C": {}, "S": {}}
         self._deliveries: Final[dict[bytes, Struct]] = {}
 
@@ -103,27 +89,27 @@ class QuickTransfers:
         self._quiet["C"].clear()
         self._quiet["S"].clear()
 
-    def learn(self, speaker: str, channel: int, witness: Witness) -> bool:
+    def learn(self, speaker: str, channel: int) -> bool:
         """Records a transfer; returns whether the next ones like it may take the fast path."""
-        settled = None if witness.shaky else witness.settled(speaker, channel)
+        settled = None if self._witness.shaky else self._witness.settled(speaker, channel)
         if settled is None:
             return False
         self._quiet[speaker][channel] = settled
         return True
 
-    def of(self, speaker: str, channel: int, witness: Witness) -> ChannelWitness | None:
+    def of(self, speaker: str, channel: int) -> ChannelWitness | None:
         """Returns the witness of the channel; None when a transfer on it needs every check."""
         found = self._quiet[speaker].get(channel)
-        if found is not None and not witness.follows(found):
+        if found is not None and self._witness.books(channel) is not found:
             self._quiet[speaker].pop(channel)
             return None
         return found
 
-    def read(self, seen: CommandSeen, header: bytes, layout: Layout) -> bool:
+    def read(self, seen: CommandSeen, header: bytes) -> bool:
         """Decodes a header whose sizes were checked, and stores the result in `seen`.  Returns whether it was decodable."""
         first = 4 + u32(header, 0)[0]
         octets = header[:first]
-        found = self._deliveries.get(octets)
+        found, layout = self._deliveries.get(octets), self._layout
         try:
             if found is None:
                 (found,) = layout.decode_headers(header, 0, first, self._reading)
@@ -139,32 +125,33 @@ class QuickTransfers:
             return False
         return True
 
-    def one(
-        self, speaker: str, findings: Findings, witness: ChannelWitness, layout: Layout,
-        known: KnownCommand[Transfer], header: bytes, body: bytes | None, start: int,
-    ) -> CommandSeen:  # fmt: skip
-        """Judges one transfer that begins at `start`; returns its event.  `body` is None when it has no body segment."""
+    def one(self, speaker: str, cut: Cut) -> CommandSeen | None:
+        """Judges one transfer; returns its event, None when it needs every check."""
+        known, header, size, body, start, _ = cut
+        quiet = self.of(speaker, known.channel)
+        if quiet is None:
+            return None
+        findings = self._witness.findings
         findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
-        size = len(body or b"")
-        octets = size + len(header)
-        id = witness.transfer(WHO[speaker], known.command, octets, octets if findings.strict else size)
-        what = witness.name, id, "message.transfer", known.command, known.sync, known.payload, header
-        seen = CommandSeen(known.channel, *what, body)
-        if not self.read(seen, header, layout):
-            judge_headers(findings, layout, seen, header, self._limits, self._reading)
+        octets = len(body) + len(header)
+        id = quiet.transfer(WHO[speaker], known.command, octets, octets if findings.strict else len(body))
+        what = quiet.name, id, "message.transfer", known.command, known.sync, known.payload, header
+        seen = CommandSeen(known.channel, *what, None if size is None else body)
+        if not self.read(seen, header):
+            judge_headers(findings, self._layout, seen, header, self._limits, self._reading)
         return seen
 
-    def answer(self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, replies: OneRange) -> Answered | None:
+    def answer(self, speaker: Speaker, reader: SegmentReader) -> Answered | None:
         """Judges an answer to messages if it comes next and has the simplest form; None when it needs every check."""
-        cut = replies.cut(reader) if self._limits.assembly_octets >= COMMAND_SIZE else None
+        cut = self._replies.cut(reader) if self._limits.assembly_octets >= COMMAND_SIZE else None
         if cut is None:
             return None
         accepts, sync, channel, low, high, start, end = cut
-        quiet = self.of(speaker, channel, witness)
+        quiet = self.of(speaker, channel)
         if quiet is None:
-            replies.put_back(reader, end - start)
+            self._replies.put_back(reader, end - start)
             return None
-        findings = witness.findings
+        findings = self._witness.findings
         findings.speaker, findings.channel, findings.offset = speaker, channel, start
         ids = RangeSet.span(low, high)
         id: int | None = None
@@ -174,9 +161,7 @@ class QuickTransfers:
             quiet.completes(WHO[speaker], ids)
         return Answered(speaker, channel, quiet.name, accepts, sync, id, ids, start, end)
 
-    def run(
-        self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, headers: Headers[T], head: int
-    ) -> Transfers[T] | None:
+    def run(self, speaker: Speaker, reader: SegmentReader, headers: Headers[T], head: int) -> Transfers[T] | None:
         """Judges the next transfers of a channel together; None when one of them needs every check.
 
         Findings belong after the last transfer returned.
@@ -184,7 +169,7 @@ class QuickTransfers:
         if len(reader.buffer) - reader.position < FRAME_HEADER_SIZE:
             return None
         channel = frame_header(reader.buffer, reader.position)[5]
-        quiet = self.of(speaker, channel, witness)
+        quiet = self.of(speaker, channel)
         if quiet is None:
             return None
         run = reader.cut_run(head)
@@ -212,30 +197,23 @@ class QuickTransfers:
         if not items:
             reader.put_back(run)
             return None
-        findings = witness.findings
+        findings = self._witness.findings
         findings.speaker, findings.channel = speaker, channel
         who = WHO[speaker]
         charges = sizes if findings.strict else bodies
         id = quiet.transfers(who, command.command, sizes, charges) if alike else None
-        if id is None:
-            id = self._one_by_one(who, findings, quiet, items, sizes, charges)
+        if id is None:  # one by one, up to the first with a finding
+            ids: list[int | None] = []
+            for item, octets, charge in zip(items, sizes, charges, strict=True):
+                findings.offset = item[4]
+                ids.append(quiet.transfer(who, item[0].command, octets, charge))
+                if findings.found:
+                    break
+            del items[len(ids) :]
+            id = ids[0]
         if len(items) < len(run):
             reader.put_back(run[len(items) :])
         return Transfers(speaker, channel, quiet.name, id, alike, items)
-
-    @staticmethod
-    def _one_by_one(
-        who: str, findings: Findings, quiet: ChannelWitness, items: list[TransferSeen[T]], sizes: list[int], charges: list[int]
-    ) -> int | None:
-        """Judges transfers up to the first one with a finding and drops the rest; returns the id of the first."""
-        ids: list[int | None] = []
-        for item, octets, charge in zip(items, sizes, charges, strict=True):
-            findings.offset = item[4]
-            ids.append(quiet.transfer(who, item[0].command, octets, charge))
-            if findings.found:
-                break
-        del items[len(ids) :]
-        return ids[0]
 
 
 class SessionChecker(Checker):
@@ -244,8 +222,15 @@ class SessionChecker(Checker):
     __slots__ = ("_layout", "_limits", "_quick", "_reading", "_transfers", "_witness")
 
     FAMILY: ClassVar[str] = "sessions"
-    PARTS: ClassVar[tuple[type, ...]] = _PARTS
-    TABLES: ClassVar[tuple[Table, ...]] = _TABLES
+    PARTS: ClassVar[tuple[type, ...]] = (
+        Assembler, AttachmentDialogue, ChannelWitness, ConnectionDialogue, Consumers, ContentClass, ContentWitness, Contents,
+        Credit, CreditBook, CreditWitness, Deliveries, Demarcation, DemarcationWitness, Grants, HandshakeWitness, Ids, Partial,
+        SegmentReader, Settling, Staging, Subscription, Subscriptions, StreamWitness, Witness,
+    )  # fmt: skip
+    TABLES: ClassVar[tuple[Table, ...]] = (
+        HANDSHAKE, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, DEMARCATION, file.QOS, file.CONSUMER, file.PUBLISHING, stream.QOS,
+        stream.CONSUMER, stream.PUBLISHING, *ATTACHMENT.values(), *STREAM.values(), *file.STAGING.values(),
+    )  # fmt: skip
 
     def __init__(
         self, layout: Layout, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]
@@ -254,11 +239,14 @@ class SessionChecker(Checker):
         self._limits: Final = limits
         self._layout: Final = layout
         self._reading: Final = Reading.of(limits, canonical=strict)
-        self._witness = Witness(strict, limits)
-        self.findings = self._witness.findings
+        self._follow(Witness(strict, limits))
         self._transfers: dict[bytes, tuple[Command, bool]] = {}
         """Known commands by their octets: transfers of one subscription repeat them, and values are immutable."""
-        self._quick: Final = QuickTransfers(limits, self._reading)
+
+    def _follow(self, witness: Witness) -> None:
+        self._witness = witness
+        self.findings = witness.findings
+        self._quick = QuickTransfers(witness, self._layout, self._limits, self._reading)
 
     def carries(self, class_code: int, code: int) -> bool:
         verb = self._layout.verb_of("command", class_code, code)
@@ -281,9 +269,9 @@ class SessionChecker(Checker):
             return None
         heard: Transfers[T] | Answered | None
         if alone_next(reader):
-            heard = self._quick.answer(speaker, reader, self._witness, replies_of(self._layout))
+            heard = self._quick.answer(speaker, reader)
         elif reader.known:
-            heard = self._quick.run(speaker, reader, self._witness, headers, head)
+            heard = self._quick.run(speaker, reader, headers, head)
         else:
             return None
         if heard is not None and self.findings.found:
@@ -319,8 +307,7 @@ class SessionChecker(Checker):
     def resume(self, state: object) -> None:
         if not isinstance(state, Witness):
             raise DecodeError("snapshot", 0, "not the state of a checker of sessions")
-        self._witness = state
-        self.findings = state.findings
+        self._follow(state)
 
     def _reader(self, speaker: Speaker) -> SegmentReader | None:
         reader = self.ears[speaker].reader
@@ -360,7 +347,7 @@ class SessionChecker(Checker):
         else:
             self._witness.session_control(speaker, assembly.channel, control)
             if type(control) is Completed:
-                self._quick.learn(speaker, assembly.channel, self._witness)
+                self._quick.learn(speaker, assembly.channel)
             elif isinstance(control, CommandPoint) and control.command_offset and reader is not None:
                 reader.expect_rest(assembly.channel)
 
@@ -400,7 +387,7 @@ class SessionChecker(Checker):
                 if len(self._transfers) >= self._limits.cached_commands:
                     self._transfers.clear()
                 self._transfers[payload] = (command, sync)
-        if isinstance(command, Transfer | Accept) and self._quick.learn(speaker, assembly.channel, self._witness):
+        if isinstance(command, Transfer | Accept) and self._quick.learn(speaker, assembly.channel):
             reader = self._reader(speaker)
             if reader is not None and isinstance(command, Transfer):
                 reader.learn(assembly.channel, payload, command, sync)
@@ -411,12 +398,10 @@ class SessionChecker(Checker):
             findings.divergence("assembly.unended", verb, text, ("E header", "b E body"))
 
     def hear_plain(self, speaker: Speaker, cut: Cut) -> Observed | None:
-        known, header, size, octets, start, end = cut
-        witness = self._quick.of(speaker, known.channel, self._witness)
-        if witness is None:
+        seen = self._quick.one(speaker, cut)
+        if seen is None:
             return None
-        body = None if size is None else octets
-        seen = self._quick.one(speaker, self.findings, witness, self._layout, known, header, body, start)
+        start, end = cut[4:6]
         observed = Observed(speaker, start, end, seen)
         if self.findings.found:
             self.flush(speaker, start, end)
@@ -480,7 +465,7 @@ def missed_opening(ears: Ears, handshake: HandshakeWitness) -> None:
             ear.doubt = ear.doubt or UNHEARD
 
 
-def hear_opening(speaker: Literal["C", "S"], ears: Ears, control: Control, handshake: HandshakeWitness) -> None:
+def hear_opening(speaker: Speaker, ears: Ears, control: Control, handshake: HandshakeWitness) -> None:
     """Handles a control of class connection for the framing."""
     ear = ears[speaker]
     if ear.reader is None:

@@ -134,10 +134,6 @@ class Witness(ConnectionWitness):
         """Returns the records of the session on a channel; None while the channel is unused."""
         return self._channels.get(channel)
 
-    def follows(self, witness: ChannelWitness) -> bool:
-        """Returns whether it is still the witness of its channel."""
-        return self._channels.get(witness.number) is witness
-
     def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:
         """Handles a command that never came whole: returns its session and its id.  Its content is not judged."""
         witness = self._channels.get(channel)
