@@ -9,12 +9,11 @@ it, call them on one another to skip the checks of the public methods (docs/topi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from amqp_sansio.config import Profile
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import Event, Origin, Violation
-from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import MAX_CHANNELS, Limits
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
@@ -26,16 +25,11 @@ KEY: Final = "capabilities"
 """The key of the table of capabilities (booleans) in client-properties and server-properties."""
 
 
-class Capabilities(Value):
+class Capabilities(NamedTuple):
     """The capabilities of each side, by name; empty until the side has announced them."""
 
-    __slots__ = ("client", "server")
-    FIELDS: ClassVar[tuple[str, ...]] = ("client", "server")
-    __match_args__ = ("client", "server")
-
-    def __init__(self, client: frozenset[str] = frozenset(), server: frozenset[str] = frozenset()) -> None:
-        self.client: Final = client
-        self.server: Final = server
+    client: frozenset[str] = frozenset()
+    server: frozenset[str] = frozenset()
 
     def of(self, role: str) -> frozenset[str]:
         """Returns the capabilities of one side, "client" or "server"."""

@@ -129,8 +129,7 @@ class Channel:
             return
         if self._about_another(control):
             return
-        refused = self.dialogue.step(self.peer, verb) is not None
-        _ATTACHMENT[type(control)](self, control, refused, offset)
+        _ATTACHMENT[type(control)](self, control, self.dialogue.step(self.peer, verb) is not None, offset)
 
     def _about_another(self, control: Control) -> bool:
         """Words about another session than the one attached here: they are answered, and change nothing.
@@ -166,8 +165,8 @@ class Channel:
             if malformed.code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session._inbound.pointed:
                 id = session._inbound.take()  # of the command that is too large: its sender wants to know which
                 session._inbound.outstanding.add(id)
-            rule, text, code, offset = malformed.rule, malformed.text, malformed.code, malformed.offset
-            violate(session, rule, malformed.said, malformed.legal, code, offset, text, id)
+            said, legal, offset = malformed.said, malformed.legal, malformed.offset
+            violate(session, malformed.rule, said, legal, malformed.code, offset, malformed.text, id)
 
     def discard(self, octets: int, offset: int) -> None:
         """Counts `octets` octets, which end at `offset`, that no session processes."""
@@ -316,15 +315,13 @@ class Channel:
         if session is not None:
             if self.carrier._closed_cause is None:
                 self.say(controls.Detached(session.name, DetachCode.SESSION_BUSY))
-            text = "taken to another transport"
-            session._leave(Origin.PEER, DetachCode.SESSION_BUSY, text, keep=True)
+            session._leave(Origin.PEER, DetachCode.SESSION_BUSY, "taken to another transport", keep=True)
 
     def lost(self, origin: Origin, text: str, violation: Violation | None = None) -> None:
         """The connection ended: the session, if any, is detached (event SessionDetached) and may live on by itself."""
         self.requested = None
         if self.session is not None:
-            ended = self.session.state == "refused"
-            self.session._leave(origin, None, text, ended=ended, violation=violation)
+            self.session._leave(origin, None, text, ended=self.session.state == "refused", violation=violation)
 
     def __repr__(self) -> str:
         return f"<Channel {self.number}>"

@@ -68,8 +68,8 @@ class ClientHandshake(Connection):
         if self._handshake.version not in (None, version):
             ours, theirs = ProtocolHeader(self._our_header).name, started(*version)
             self._emit(VersionRefused(ours, theirs))
-            rule, text = "connection.start.client-support", f"this side speaks {ours}, the other one {theirs}"
-            self._drop(assembly, rule, f"{words.START} of {theirs}", (ours,), text)
+            said, text = f"{words.START} of {theirs}", f"this side speaks {ours}, the other one {theirs}"
+            self._drop(assembly, "connection.start.client-support", said, (ours,), text)
             return
         self._capabilities = Capabilities(capabilities_of(self._properties), capabilities_of(start.server_properties))
         offered = start.mechanisms or ()
@@ -87,8 +87,7 @@ class ClientHandshake(Connection):
             return
         exchange = self._exchange = self._exchanges[chosen]
         try:
-            response = exchange.initial()
-            self._say(StartOk(self._properties, chosen, response, self._locale(start.locales or ())))
+            self._say(StartOk(self._properties, chosen, exchange.initial(), self._locale(start.locales or ())))
             self._mechanism = chosen
         except Exception as error:
             self._give_up(f"authentication by {chosen} failed: {_reason(error)}")
@@ -101,9 +100,9 @@ class ClientHandshake(Connection):
     def _hear_secure(self, secure: Secure, assembly: Assembly) -> None:
         challenge = secure.challenge or b""
         self._rounds += 1
-        if self._over_limit(assembly, "sasl_rounds", self._rounds, "rounds"):
+        if self._over_limit(assembly, "sasl_rounds", self.limits.sasl_rounds, self._rounds, "rounds"):
             return
-        if self._over_limit(assembly, "sasl_octets", len(challenge), "octets in a challenge"):
+        if self._over_limit(assembly, "sasl_octets", self.limits.sasl_octets, len(challenge), "octets in a challenge"):
             return
         exchange = self._exchange
         assert exchange is not None  # start chose it

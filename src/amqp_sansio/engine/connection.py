@@ -556,9 +556,8 @@ class Connection(Carrier):
         legal = (ProtocolHeader(self._our_header).name,)
         self._drop(None, rule, header.name, legal, f"version mismatch: {mismatch(self._our_header, header)}")
 
-    def _over_limit(self, assembly: Assembly, limit: str, count: int, unit: str) -> bool:
+    def _over_limit(self, assembly: Assembly, limit: str, most: int, count: int, unit: str) -> bool:
         """Returns whether there is more authentication data than a limit of ours allows, and reports it."""
-        most: int = getattr(self.limits, limit)
         if count <= most:
             return False
         legal, text = (f"at most {most} {unit}",), f"more than {most} {unit}"

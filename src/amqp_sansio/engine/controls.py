@@ -140,8 +140,7 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
         return
     session._subscribers.completed(news)
     if session._subscriptions.withdrawals and session._subscriptions.withdraw(news):
-        assert session._channel is not None
-        session._channel.channels.unlearn()
+        session._place.channels.unlearn()
     if session._contents is not None:
         session._contents.completed(session.peer, news)
     session._emit(CommandsCompleted(session.name, news))
@@ -183,10 +182,9 @@ def _flush(session: Session, control: controls.Flush, offset: int) -> None:
 
 
 def _gap(session: Session, control: controls.Gap, offset: int) -> None:
-    assert session._channel is not None
-    ids = control.commands or EMPTY
+    ids, channel = control.commands or EMPTY, session._place
     if session._inbound.begun and session._inbound.cursor in ids:
-        session._channel.channels.break_off(session._channel.number)
+        channel.channels.break_off(channel.number)
     news = session._inbound.gap(ids)
     _check_ranges(session, control.VERB, offset)
     if session._channel is not None:
@@ -229,8 +227,7 @@ def tell(session: Session) -> None:
 
 def answer_flush(session: Session, asked: int) -> None:
     """Sends what the peer's flush asks for: see `Inbound.asked`."""
-    channel, inbound = session._channel, session._inbound
-    assert channel is not None
+    channel, inbound = session._place, session._inbound
     if asked & ASKED_EXPECTED:
         # A single control.  If it is too small for all holes, it names the first ones: its greatest id stands for everything
         # after it, so we receive some commands twice and discard them.

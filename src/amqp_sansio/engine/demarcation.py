@@ -36,8 +36,7 @@ def check(session: Session, command: Command) -> Effect:
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         raise EncodeError(f"{command.VERB}.xid", "names the branch")
     demarcation = session._demarcation
-    beside = isinstance(command, tx.Select) and unaccepting(session)
-    verb = demarcation.verb(command, beside)
+    verb = demarcation.verb(command, isinstance(command, tx.Select) and unaccepting(session))
     if verb is not None:
         check_verb(session, verb)
         if verb == rows.SUSPEND and len(demarcation.suspended) >= session.limits.suspended_branches:
@@ -71,8 +70,7 @@ def state_of(demarcation: Demarcation) -> str:
     """Returns the state of the session's transactions, as error texts show it."""
     if demarcation.state == rows.NO_TRANSACTIONS:
         return "no transactions"
-    branch = "" if demarcation.associated is None else f" with xid {show(demarcation.associated)}"
-    return f"{demarcation.state}{branch}"
+    return demarcation.state + ("" if demarcation.associated is None else f" with xid {show(demarcation.associated)}")
 
 
 # --- a server, when a client's command arrives ------------------------------------------------------------------------------

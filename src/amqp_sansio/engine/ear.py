@@ -89,8 +89,7 @@ class Guess:
     def _find(self, octets: bytes, ended: bool) -> tuple[tuple[int, int] | None, list[tuple[int, int]]]:
         """Returns where three frames begin and the index of their framing, and what each `Framing.find` returned."""
         looks = [framing.find(octets, self._places[number], ended) for number, framing in enumerate(self.framings)]
-        found = [(place, number) for number, (place, needed) in enumerate(looks) if not needed]
-        return min(found, default=None), looks
+        return min([(place, number) for number, (place, needed) in enumerate(looks) if not needed], default=None), looks
 
     def _first(self, octets: bytes) -> tuple[tuple[int, int] | None, list[tuple[int, int]], int]:
         """Returns the result of `_find` with the fewest octets that suffice, and how many those are."""
@@ -236,8 +235,7 @@ class Ear:
     def unread(self) -> int:
         """The octets that arrived and are part of nothing readable."""
         skipped = 0 if self.reader is None else self.reader.skipped
-        passed = 0 if self.guess is None else self.guess.passed
-        return self.opaque + self.rest + skipped + passed
+        return self.opaque + self.rest + skipped + (0 if self.guess is None else self.guess.passed)
 
     @property
     def searching(self) -> bool:

@@ -255,8 +255,7 @@ class Deliveries:
             tag = self._ids.pop(id)
             kept = self._open if tag in self._open else self._perhaps
             delivery = kept[tag]
-            state = _MOVES.get((delivery[0], CLIENT, COMPLETED), delivery[0])
-            kept[tag] = (state, None, delivery[2], delivery[3])
+            kept[tag] = (_MOVES.get((delivery[0], CLIENT, COMPLETED), delivery[0]), None, delivery[2], delivery[3])
             if kept is self._perhaps:
                 self._received[tag] = None
 

@@ -340,8 +340,7 @@ _UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
 
 def _no_such(what: str, said: str, value: int) -> Objection:
     """Returns the objection to a number that the domain does not define."""
-    text = f"no such {what.partition('.')[2]}"
-    return Objection(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text)
+    return Objection(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, f"no such {what.partition('.')[2]}")
 
 
 def _note_subscribe(session: Session, id: int, command: message.Subscribe) -> Objection | None:

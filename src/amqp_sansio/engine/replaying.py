@@ -84,8 +84,7 @@ def resume(session: Session, ids: RangeSet, offset: int) -> None:
     wanted = outbound.wanted(ids)
     missing = outbound.missing(wanted)
     if missing:
-        text = f"the {session.peer} expects commands {missing}, which the {session.role} did not keep"
-        _give_up(session, Origin.LOCAL, text)
+        _give_up(session, Origin.LOCAL, f"the {session.peer} expects commands {missing}, which the {session.role} did not keep")
         return
     session._replaying = Replaying(outbound.kept.ids, outbound.ever(wanted))
     go_on(session)
@@ -93,9 +92,8 @@ def resume(session: Session, ids: RangeSet, offset: int) -> None:
 
 def go_on(session: Session) -> None:
     """Replays as much as the output has room for; after the last command the session is attached."""
-    replaying, channel, outbound = session._replaying, session._channel, session._outbound
+    replaying, channel, outbound = session._replaying, session._place, session._outbound
     assert replaying is not None
-    assert channel is not None
     carrier = channel.carrier
     size = carrier._max_frame_size
     while carrier._has_room:
@@ -142,8 +140,8 @@ def _give_up(session: Session, origin: Origin, text: str) -> None:
     Tells the client why in an exception: session.detach has neither code nor text.
     """
     if session.role == "server":
-        description = f"session cannot be resumed: {text}"
-        say_exception(session, execution.Exception_(ErrorCode.ILLEGAL_STATE, description=description))
+        why = f"session cannot be resumed: {text}"
+        say_exception(session, execution.Exception_(ErrorCode.ILLEGAL_STATE, description=why))
     else:
         session._say(controls.Detach(session.name))
     session._leave(origin, None, text, ended=True)

@@ -69,8 +69,7 @@ class ServerConnection(ServerHandshake):
     def refuse(self, name: bytes | str, code: DetachCode = DetachCode.SESSION_BUSY) -> None:
         """Answers AttachRequested with detached and `code`.  Raises LocalProtocolError when no such request is pending."""
         name = name_of(name)
-        channel = self._must_be_requested("session.detached", name)
-        channel.refuse(code)
+        self._must_be_requested("session.detached", name).refuse(code)
         del self._channels.requests[name]
 
     def _must_be_requested(self, said: str, name: bytes) -> Channel:

@@ -77,7 +77,7 @@ class ServerHandshake(Connection):
         self._hear_response(start_ok.response, assembly)
 
     def _hear_response(self, response: bytes | None, assembly: Assembly) -> None:
-        if self._over_limit(assembly, "sasl_octets", len(response or b""), "octets in a response"):
+        if self._over_limit(assembly, "sasl_octets", self.limits.sasl_octets, len(response or b""), "octets in a response"):
             return
         exchange = self._exchange
         assert exchange is not None  # start-ok chose it
@@ -90,7 +90,7 @@ class ServerHandshake(Connection):
             verdict = Rejected(type(error).__name__)  # its text may quote the password
         if isinstance(verdict, Challenge):
             self._rounds += 1
-            if not self._over_limit(assembly, "sasl_rounds", self._rounds, "rounds"):
+            if not self._over_limit(assembly, "sasl_rounds", self.limits.sasl_rounds, self._rounds, "rounds"):
                 try:
                     self._say(Secure(verdict.octets))
                 except EncodeError:
@@ -191,8 +191,7 @@ class ServerHandshake(Connection):
 
         Raises LocalProtocolError when no OpenRequested awaits an answer, or the client insists.
         """
-        asked = self._must_be_asked(words.REDIRECT)
-        if asked.insist:
+        if self._must_be_asked(words.REDIRECT).insist:
             raise LocalProtocolError(
                 words.REDIRECT, self.state, (words.OPEN_OK, words.CLOSE), "connection.open.insist.behavior"
             )

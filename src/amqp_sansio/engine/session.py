@@ -180,6 +180,12 @@ class Session:
         return self._outbound.begun or self._inbound.begun
 
     @property
+    def _place(self) -> Channel:
+        """The channel underneath; only valid while there is one."""
+        assert self._channel is not None
+        return self._channel
+
+    @property
     def _carrier(self) -> Carrier:
         """The connection underneath; only valid while there is a channel."""
         assert self._channel is not None
@@ -306,8 +312,7 @@ class Session:
 
     def check_open(self, said: str) -> None:
         """Raises ConnectionClosedError while the connection closes."""
-        assert self._channel is not None
-        cause = self._channel.carrier._closed_cause
+        cause = self._place.carrier._closed_cause
         if cause is not None:
             raise ConnectionClosedError(said, cause)
 
@@ -354,8 +359,8 @@ class Session:
             name, role = typed(given["name"], bytes), given["role"]
             if role not in ("client", "server"):
                 raise ValueError(f"role {role!r}")
-            timeout, most = given["timeout"], given["max_timeout"]
-            session = cls(name, role, timeout=timeout, max_timeout=most, profile=profile, limits=limits)
+            most = given["max_timeout"]
+            session = cls(name, role, timeout=given["timeout"], max_timeout=most, profile=profile, limits=limits)
             check_seconds(given["wanted"])
             for field, kinds in _FIELDS.items():
                 setattr(session, f"_{field}", typed(given[field], *kinds))
@@ -670,8 +675,7 @@ class Session:
             incomplete |= self._inbound.skipped.freeze()
         if not ids or not ids.issubset(incomplete):
             legal = (f"{verb} {incomplete}",) if incomplete else ()
-            what = f"{ids - incomplete} not incomplete" if ids else "no ids"
-            raise LocalProtocolError(f"{verb} {ids}", what, legal)
+            raise LocalProtocolError(f"{verb} {ids}", f"{ids - incomplete} not incomplete" if ids else "no ids", legal)
         return ids
 
     def __repr__(self) -> str:
@@ -708,13 +712,12 @@ class Session:
 
     def _ready(self, resumed: bool) -> None:
         """Makes the session ready to send commands."""
-        assert self._channel is not None
         self._cause = ""
         self._established = True
-        self._emit(SessionAttached(self.name, self._channel.number, resumed))
+        self._emit(SessionAttached(self.name, self._place.number, resumed))
         self._emit_held()
         if self.role == "client" and self._timeout != 0 and not self._timeout_known:
-            self._channel.say(controls.RequestTimeout(self._timeout))
+            self._say(controls.RequestTimeout(self._timeout))
 
     def _said_content(self, contents: Contents, speaker: Role, command: Command, id: int) -> None:
         """Records a command of class file or stream that `speaker` sent with this id, and that `contents` permits."""
@@ -752,8 +755,7 @@ class Session:
 
         The session ends with it when `ended`, or when its detached lifetime is 0 and `keep` is not given.
         """
-        channel = self._channel
-        assert channel is not None
+        channel = self._place
         code = None if code is None else int(code)
         ended = ended or (self._timeout == 0 and not keep and self.state != "attaching")
         self._step(TRANSPORT, OVER if ended else KEPT)

@@ -326,8 +326,7 @@ class SessionChecker(Checker):
                 error = caught
         reader = self._reader(speaker)
         if isinstance(control, _CONCLUDING) and reader is not None:
-            channel = None if isinstance(control, Close | CloseOk) else assembly.channel
-            for ended in reader.conclude(channel):
+            for ended in reader.conclude(None if isinstance(control, Close | CloseOk) else assembly.channel):
                 self.hear(speaker, ended)
                 self.flush(speaker, ended.start, ended.end)
         seen = ControlSeen(assembly.channel, verb, control, payload, assembly.complete)

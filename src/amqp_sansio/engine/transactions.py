@@ -16,17 +16,26 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
 
-class Tx:
+class Verbs:
+    """Commands that a client sends on `session`."""
+
+    __slots__ = ("session",)
+
+    def __init__(self, session: Session) -> None:
+        self.session: Final = session
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.session.name!r}>"
+
+
+class Tx(Verbs):
     """A client's commands on a session with tx.select; on any other session they raise LocalProtocolError.
 
     Only messages published and accepted on this session belong to the open transaction.  Commit and rollback start the next one
     immediately, without waiting.  Each transaction ends with one `TransactionEnded`.
     """
 
-    __slots__ = ("session",)
-
-    def __init__(self, session: Session) -> None:
-        self.session: Final = session
+    __slots__ = ()
 
     def commit(self, *, sync: bool = True) -> CommandId:
         """Commits what was published and accepted since the last commit or rollback (tx.commit).
@@ -48,21 +57,15 @@ class Tx:
         commands = self.session._outbound.asked
         return tuple([id for id, command in commands.items() if isinstance(command, tx.Commit | tx.Rollback)])
 
-    def __repr__(self) -> str:
-        return f"<Tx of {self.session.name!r}>"
 
-
-class Dtx:
+class Dtx(Verbs):
     """A client's commands for branches.  Only `start` and `end` need dtx.select on the session.
 
     Each method sends its command and returns its id; the answer is an event: `BranchAnswered`, `BranchTimeout` or
     `BranchesRecovered`.  When the server refuses a command, it ends the session, and with it every association.
     """
 
-    __slots__ = ("session",)
-
-    def __init__(self, session: Session) -> None:
-        self.session: Final = session
+    __slots__ = ()
 
     def start(self, xid: Xid, *, join: bool = False, resume: bool = False) -> CommandId:
         """Associates the session with a branch: from now on, what it publishes and accepts belongs to it (dtx.start).
@@ -127,6 +130,3 @@ class Dtx:
 
     def _say(self, command: Command) -> CommandId:
         return self.session.send(command, sync=True)
-
-    def __repr__(self) -> str:
-        return f"<Dtx of {self.session.name!r}>"

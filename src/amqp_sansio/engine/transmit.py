@@ -372,8 +372,7 @@ def transfer(
 
 def say_exception(session: Session, exception: execution.Exception_) -> CommandId:
     """Sends an exception and then detach; for our side the session is over."""
-    channel = session._channel
-    assert channel is not None
+    channel = session._place
     payload = channel.layout.encode_command(exception, False)
     frames = frame_command(channel.number, payload, None, None, channel.carrier._max_frame_size)
     session._flush_pending()
@@ -400,8 +399,7 @@ def violate(
 
     A detach code (0 to 4) goes out in session.detached; an error code goes out in execution.exception, followed by a detach.
     """
-    channel = session._channel
-    assert channel is not None
+    channel = session._place
     code = int(code)
     violation = Violation(session.peer, rule, said, legal, code, channel.number, offset, text)
     detach_code = code if code <= DetachCode.UNKNOWN_IDS else None

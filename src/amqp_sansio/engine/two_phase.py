@@ -9,12 +9,11 @@ to commit has to be stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, TransactionOutcome
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.kernel.value import Value
 from amqp_sansio.ledger.demarcation import key_in, key_of
 from amqp_sansio.spec import dtx
 from amqp_sansio.spec.base import Command
@@ -27,15 +26,10 @@ VERSION: Final = 1
 """The version of a snapshot's format."""
 
 
-class Decision(Value):
+class Decision(NamedTuple):
     """The decision to commit these branches (participant and xid each), which must be durable before any is committed."""
 
-    __slots__ = ("branches",)
-    FIELDS: ClassVar[tuple[str, ...]] = ("branches",)
-    __match_args__ = ("branches",)
-
-    def __init__(self, branches: tuple[tuple[str, dtx.Xid], ...]) -> None:
-        self.branches: Final = branches
+    branches: tuple[tuple[str, dtx.Xid], ...]
 
     @property
     def plain(self) -> tuple[tuple[str, int, bytes, bytes], ...]:
@@ -51,27 +45,17 @@ class Decision(Value):
             raise DecodeError("decision", 0, f"not a decision: {why}") from None
 
 
-class Ask(Value):
+class Ask(NamedTuple):
     """Send `command` to `participant`, on a session that may be lost: a refusal ends it."""
 
-    __slots__ = ("command", "participant")
-    FIELDS: ClassVar[tuple[str, ...]] = ("participant", "command")
-    __match_args__ = ("participant", "command")
-
-    def __init__(self, participant: str, command: Command) -> None:
-        self.participant: Final = participant
-        self.command: Final = command
+    participant: str
+    command: Command
 
 
-class Decide(Value):
+class Decide(NamedTuple):
     """Make `decision` durable, then call `TwoPhase.durable`."""
 
-    __slots__ = ("decision",)
-    FIELDS: ClassVar[tuple[str, ...]] = ("decision",)
-    __match_args__ = ("decision",)
-
-    def __init__(self, decision: Decision) -> None:
-        self.decision: Final = decision
+    decision: Decision
 
 
 Action: TypeAlias = Ask | Decide
@@ -150,8 +134,8 @@ class TwoPhase:
                 found.append(Ask(name, _COMMANDS[verb](self._branches[name])))
         if self._course == "deciding" and not self._decided:
             self._decided = True
-            machines, branches = self._machines, self._branches.items()
-            prepared = [(name, xid) for name, xid in branches if machines[name].state == rows.PREPARED]
+            machines = self._machines
+            prepared = [each for each in self._branches.items() if machines[each[0]].state == rows.PREPARED]
             found.append(Decide(Decision(tuple(prepared))))
         return tuple(found)
 
@@ -216,8 +200,8 @@ class TwoPhase:
         if xids is None:
             word = rows.LOST
         else:
-            own = key_of(self._branches[participant])
-            word = rows.LISTED if any(key_of(xid) == own for xid in xids) else rows.NOT_LISTED
+            listed = key_of(self._branches[participant]) in [key_of(xid) for xid in xids]
+            word = rows.LISTED if listed else rows.NOT_LISTED
         machine.step(rows.PARTICIPANT, word)
         self._advance()
 

@@ -332,11 +332,9 @@ class ChannelWitness:
         self._asked = control.name
         if before in ("attached", "requested"):
             if control.name == self.name:
-                text = "a session is attached that is attached already"
-                self._findings.note("session.attach.idempotence", text)
+                self._findings.note("session.attach.idempotence", "a session is attached that is attached already")
             else:
-                text = "another session is on this channel"
-                rule = "session.attach.one-session-per-transport"
+                rule, text = "session.attach.one-session-per-transport", "another session is on this channel"
                 self._findings.divergence(rule, ATTACH, text, ("session.detach",), 2)
             return
         self._findings.forget(self.number)
@@ -469,8 +467,7 @@ class ChannelWitness:
         if isinstance(command, Transfer):
             self._sent(speaker, id, command, octets, charge)
         elif isinstance(command, Accept | Reject | Release | Acquire):
-            final = isinstance(command, Accept | Reject)
-            self._stream(other).settled(command.VERB, command.transfers, final, id)
+            self._stream(other).settled(command.VERB, command.transfers, isinstance(command, Accept | Reject), id)
         elif isinstance(command, Result):
             self._stream(other).result(command.command_id, command.value)
             self._stream(speaker).acquired(command.command_id, command.value)

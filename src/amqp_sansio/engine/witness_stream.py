@@ -144,8 +144,7 @@ class StreamWitness:
 
     def command(self, command: Command | None, verb: str) -> int | None:
         """Judges a command; returns its id, None while unknown."""
-        refusal = self._machine.step(self._sender, COMMAND)
-        if refusal is not None:
+        if self._machine.step(self._sender, COMMAND) is not None:
             text = "a command before the first command-point of this attachment"
             self._findings.breach(RULE_UNPOINTED, verb, text, (COMMAND_POINT,), 409)
             return None
@@ -231,8 +230,8 @@ class StreamWitness:
             self._findings.divergence(rule, "session.known-completed", text)
         if self._known is not None:
             self._known.update(ids)
-            excess = bound(self._known, book.next_id, self._findings.limits.ranges)
-            self._findings.bounded(excess, "ranges", _COMPLETED)
+            ranges = self._findings.limits.ranges
+            self._findings.bounded(bound(self._known, book.next_id, ranges), "ranges", _COMPLETED)
 
     # --- the receiver ---------------------------------------------------------------------------------------------------------
 
@@ -256,8 +255,7 @@ class StreamWitness:
             again = ids - self._known.missing(ids)
             if again:
                 rule = "session.completed.commands.exclude-known-complete"
-                text = f"the commands {_show(again)} were known to be complete"
-                self._findings.letter(rule, "session.completed", text)
+                self._findings.letter(rule, "session.completed", f"the commands {_show(again)} were known to be complete")
         return news
 
     def confirmed(self, control: Confirmed) -> None:
@@ -328,8 +326,8 @@ class StreamWitness:
         return refused
 
     def _hold(self, book: Ids) -> None:
-        excess = book.bound(self._findings.limits.ranges)
-        self._doubt = self._findings.bounded(excess, "ranges", _COMPLETED) or self._doubt
+        limited = self._findings.bounded(book.bound(self._findings.limits.ranges), "ranges", _COMPLETED)
+        self._doubt = limited or self._doubt
 
     def _bound(self, book: Settling) -> None:
         self._findings.bounded(book.bound(self.next or 0, self._findings.limits.ranges), "ranges", "ranges of transfers")
@@ -364,9 +362,8 @@ class StreamWitness:
         """Reports ids that have not been sent as a violation; up to `allowed` ids after the last one are tolerated."""
         if self.next is None or serial_diff(ids.last, self.next) < allowed:
             return False
-        last = serial_add(self.next, -1)
-        legal = (f"ids up to {last}",) if self.next != self._floor else ("no ids: no command was sent",)
-        self._findings.breach(f"{verb}.commands", f"{verb} {_show(ids)}", "commands that have not been sent", legal, 542)
+        legal = f"ids up to {serial_add(self.next, -1)}" if self.next != self._floor else "no ids: no command was sent"
+        self._findings.breach(f"{verb}.commands", f"{verb} {_show(ids)}", "commands that have not been sent", (legal,), 542)
         return True
 
 

@@ -89,8 +89,7 @@ class TransferVoice(Client):
         """Makes another consumer take the message when an acquire is to fail, and release it otherwise."""
         if word != ACQUIRE or not self._planned:
             return []
-        wanted = self._planned.pop(0)
-        if wanted == (self._rival is None):
+        if self._planned.pop(0) == (self._rival is None):
             return []
         if self._rival is not None:
             said: list[Command] = [message.Release(RangeSet.of(self._rival))]

@@ -91,8 +91,7 @@ class ContentVoice(Client):
             return [self.step(who, s.Completed(ids), word)]
         short = verb.partition(".")[2]
         said = self.commands()[short]
-        content = {"header": self.header, "body": BODY} if self.content(short) else {}
-        return [self.step(who, said, word, **content)]
+        return [self.step(who, said, word, **({"header": self.header, "body": BODY} if self.content(short) else {}))]
 
     def hear(self, step: Step) -> Word | None:
         said = step.said
@@ -135,8 +134,7 @@ class DeliveryVoice(ContentVoice):
     no_ack = False
 
     def prepare(self) -> list[Step]:
-        consume = file.Consume(self.q, "t", no_ack=self.no_ack, nowait=True)
-        return [*super().prepare(), self.step("client", consume)]
+        return [*super().prepare(), self.step("client", file.Consume(self.q, "t", no_ack=self.no_ack, nowait=True))]
 
 
 class NoAckVoice(DeliveryVoice):

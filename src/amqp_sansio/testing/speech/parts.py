@@ -153,8 +153,7 @@ def _delivery(no_ack: bool) -> Automaton:
 
 def _consumed(name: str) -> Automaton:
     """Returns a consumer as far as the client controls it: without deliveries, which are up to the server."""
-    module = file if name == "file" else stream
-    return without(module.consumer(), f"server:{name}.deliver")
+    return without((file if name == "file" else stream).consumer(), f"server:{name}.deliver")
 
 
 PARTS: Final[dict[str, Part]] = {
