@@ -20,8 +20,8 @@ from amqp_sansio.errors import SubscriptionClosed
 Result = TypeVar("Result")
 CALLS = frozenset([
     "bind", "bound", "cancel", "close", "commit", "declare_exchange", "declare_queue", "delete_exchange", "delete_queue",
-    "execute", "forget", "get", "prepare", "publish", "purge", "query_queue", "receive", "recover", "request", "rollback",
-    "send", "sync", "unbind", "update_secret",
+    "execute", "forget", "get", "open_channel", "open_session", "prepare", "publish", "purge", "query_queue", "receive",
+    "recover", "request", "rollback", "send", "sync", "unbind", "update_secret",
 ])  # fmt: skip
 BLOCKS = frozenset(["channel", "session", "subscribe", "transaction", "branch"])
 

@@ -41,7 +41,7 @@ class StagedLine:
         assert ticket.done, "it would wait for ever"
         return ticket.result()
 
-    def free(self) -> bool:
+    def free(self, timeout: float | None = None) -> bool:
         return False
 
     async def writable(self) -> None:

@@ -44,7 +44,7 @@ class Attempts:
     def __init__(self, client: BaseClient, address: Address, chance: Callable[[], float]) -> None:
         self.client: Final = client
         self.address: Final = address
-        self.error: Exception = ConnectionLost("never tried")
+        self.error: Exception = ConnectionLost("it was closed here")
         """Why there is no further attempt, once there is none."""
         self._chance: Final = chance
         self._waiting: list[Endpoint] = list(address.endpoints)

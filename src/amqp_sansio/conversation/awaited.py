@@ -13,6 +13,7 @@ from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.pending import Pending
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors.checks import check_timeout
 
 C = TypeVar("C", bound=BaseClient)
 
@@ -61,6 +62,7 @@ class AwaitedConnection(Generic[C]):
         Commands and accepts that were made before are sent first; it does not wait for confirms: end the sessions first, or
         `sync` them.  May be called again.
         """
+        check_timeout(timeout)
         try:
             with suppress(AmqpError, TimeoutError):  # it is over in either case
                 await self._line.wait(self._client.close(), self._ending.timeout if timeout is None else timeout)

@@ -13,8 +13,8 @@ Value = TypeVar("Value")
 class Line(Protocol):
     """The way to the socket of the present connection."""
 
-    def free(self) -> bool:
-        """Whether `writable` can be skipped."""
+    def free(self, timeout: float | None = None) -> bool:
+        """Whether `writable` can be skipped by a call with this timeout."""
         raise NotImplementedError
 
     async def writable(self) -> None:
@@ -33,5 +33,8 @@ class Line(Protocol):
         raise NotImplementedError
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
-        """Returns the result of `work()`.  Cancels it and raises TimeoutError when it takes longer than `seconds`."""
+        """Returns the result of `work()`.  Cancels it and raises TimeoutError when it takes longer than `seconds`.
+
+        With 0 seconds or less it does not begin, so that nothing is sent: others get a turn, then it raises.
+        """
         raise NotImplementedError

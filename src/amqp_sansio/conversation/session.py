@@ -23,6 +23,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.topology import Topology
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError, SessionFailed, SharedSessionFailed
+from amqp_sansio.errors.checks import check_timeout
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
@@ -118,11 +119,6 @@ class Session(Topology):
         """Completes when the session is over for good: None when it was closed here, else its error."""
         return Pending(self._talk.ended, self._line.wait)
 
-    async def _open(self, timeout: float | None) -> Self:
-        if timeout is None:
-            return await self.__aenter__()
-        return await self._line.within(timeout, self.__aenter__)
-
     async def close(self, timeout: float | None = None) -> None:
         """Waits until everything sent is executed, then ends the session, as the end of its block does.
 
@@ -130,6 +126,7 @@ class Session(Topology):
         may or may not be executed.  Without `timeout` it waits up to `close_timeout`.  Raises the error of a message that was
         sent, failed, and was never awaited.
         """
+        check_timeout(timeout)
         failure = self._talk.failure
         if timeout is None or self._talk.ended.done or failure.again is not None or failure.heard:
             return await self.__aexit__(None, None, None)  # or nothing more will be executed
@@ -218,12 +215,12 @@ class Session(Topology):
     ) -> Pending[None]:
         """Publishes a message as soon as there is room for it; the returned `Pending` completes with the broker's confirm.
 
-        When it is cancelled, or raises TimeoutError, it has published nothing.
+        When it is cancelled, or raises TimeoutError, it has published nothing.  `timeout=0` publishes where there is room now.
         """
         if timeout is not None:
-            return await self._line.within(timeout, lambda: self.send(exchange, routing_key, body, **properties))
-        if not (self._line.free() and self._talk.has_room):
-            await self._room()
+            check_timeout(timeout)
+        if not (self._line.free(timeout) and self._talk.has_room):
+            await (self._room() if timeout is None else self._line.within(timeout, self._room))
         return Pending(self._talk.post(exchange, routing_key, body, properties), self._confirmed)
 
     async def _room(self) -> None:
@@ -377,4 +374,6 @@ class SessionConnection(AwaitedConnection[Client]):
         self, name: bytes | str | None = None, *, keep_for: int | None = 0, timeout: float | None = None
     ) -> Session:
         """Opens a session without a block; end it with `close`.  See `session`."""
-        return await self.session(name, keep_for=keep_for)._open(timeout)
+        if timeout is not None:
+            return await self._line.within(timeout, lambda: self.open_session(name, keep_for=keep_for))
+        return await self.session(name, keep_for=keep_for).__aenter__()

@@ -26,7 +26,7 @@ class Silent:
     def wait_writable(self, until: float | None) -> bool:
         return until is None
 
-    def free(self) -> bool:
+    def free(self, timeout: float | None = None) -> bool:
         return False
 
 
@@ -49,7 +49,26 @@ def test_a_wait_is_over_after_its_own_time(line: Line, driver: Silent) -> None:
 def test_what_is_there_is_not_waited_for(line: Line) -> None:
     ticket: Ticket[int] = Ticket()
     ticket.settle(1)
-    assert line.within(0.0, lambda: line.asked(lambda: ticket)) == 1
+    assert line.within(60.0, lambda: line.asked(lambda: ticket)) == 1
+
+
+def test_without_time_nothing_begins_and_others_have_a_turn(line: Line) -> None:
+    def begun() -> None:
+        raise AssertionError
+
+    took: list[bool] = []
+
+    def other() -> None:
+        with line.turn:
+            took.append(True)
+
+    thread = threading.Thread(target=other)
+    with line.turn:
+        thread.start()
+        while not took:
+            with pytest.raises(TimeoutError, match=r"no answer within 0 seconds"):
+                line.within(0, begun)
+    thread.join()
 
 
 def test_no_wait_takes_the_end_of_the_time_of_a_call_for_its_own(line: Line) -> None:

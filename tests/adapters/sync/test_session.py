@@ -157,7 +157,7 @@ class Scripted:
         assert ticket.done or until is not None, "it would wait for ever"
         return ticket.done
 
-    def free(self) -> bool:
+    def free(self, timeout: float | None = None) -> bool:
         return True
 
     def wait_writable(self, until: float | None) -> bool:

@@ -8,7 +8,8 @@ import pytest
 from tests.conversation.channels.stage import Stage, staged
 from tests.conversation.staged_line import StagedLine, run
 
-from amqp_sansio.conversation.channels.channel import Channel
+from amqp_sansio.conversation.channels.address import ChannelAddress
+from amqp_sansio.conversation.channels.channel import Channel, ChannelConnection
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.errors import ChannelClosed, MessageNacked, SubscriptionClosed, TransactionFailed
 from amqp_sansio.spec.methods import queue
@@ -59,7 +60,7 @@ class Busy(World):
         self.taking = True
         self.waited = 0
 
-    def free(self) -> bool:
+    def free(self, timeout: float | None = None) -> bool:
         return self.taking
 
     async def writable(self) -> None:
@@ -111,7 +112,9 @@ def test_an_opening_without_a_block_hands_its_timeout_on(timeout: float | None, 
     world = World()
 
     async def main() -> bool:
-        return (await world.channel()._open(timeout)).is_open
+        world.stage.client.enter()
+        connection = ChannelConnection(ChannelAddress.parse("amqp://h/"), world.stage.client, world, 1.0)
+        return (await connection.open_channel(timeout=timeout)).is_open
 
     assert run(main())
     assert world.timeouts == handed_on

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from amqp_sansio.adapters.asyncio.waiting import settled, wait
 from amqp_sansio.adapters.asyncio.wire import Wire
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors.checks import check_timeout
 
 Value = TypeVar("Value")
 
@@ -28,7 +29,7 @@ class Line:
         if self.wire is not None:
             self.wire.wake()
 
-    def free(self) -> bool:
+    def free(self, timeout: float | None = None) -> bool:
         """See `conversation.line`."""
         wire = self.wire
         return wire is None or (wire.taking and wire.waiting < MANY)
@@ -62,6 +63,10 @@ class Line:
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
         """See `conversation.line`."""
+        check_timeout(seconds)
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            raise TimeoutError(f"no answer within {seconds} seconds")
         try:
             async with asyncio.timeout(seconds):
                 return await work()

@@ -16,6 +16,7 @@ from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors.checks import check_timeout
 
 C = TypeVar("C", bound=BaseClient)
 
@@ -82,6 +83,7 @@ class BaseConnection(Generic[C]):
         Commands and accepts that were made before are sent first; it does not wait for confirms: end the sessions first, or
         `sync` them.  May be called again.
         """
+        check_timeout(timeout)
         try:
             try:
                 with self._line.turn:

@@ -28,6 +28,7 @@ from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.properties import Arguments
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors.checks import check_timeout
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods.queue import DeclareOk
 
@@ -76,12 +77,6 @@ class Channel:
                 if not quiet:
                     self._core.in_flight.unheard()
 
-    def _open(self, timeout: float | None) -> Self:
-        with self._line.turn:
-            if timeout is None:
-                return self.__enter__()
-            return self._line.within(timeout, self.__enter__)
-
     def close(self, timeout: float | None = None) -> None:
         """Waits until every message is confirmed, then closes the channel, as the end of its block does.
 
@@ -89,6 +84,7 @@ class Channel:
         confirmed is in doubt.  Without `timeout` it waits up to `close_timeout`.
         """
         with self._line.turn:
+            check_timeout(timeout)
             if timeout is None or self._core.ended.done:
                 return self.__exit__(None, None, None)
             try:
@@ -175,13 +171,13 @@ class Channel:
     ) -> Pending[None]:
         """Publishes a message as soon as there is room for it; the returned `Pending` completes with the broker's confirm.
 
-        When it raises TimeoutError, it has published nothing.
+        When it raises TimeoutError, it has published nothing.  `timeout=0` publishes where there is room now.
         """
         with self._line.turn:
             if timeout is not None:
-                return self._line.within(timeout, lambda: self.send(exchange, routing_key, body, **properties))
-            if not (self._line.free() and self._core.has_room):
-                self._room()
+                check_timeout(timeout)
+            if not (self._line.free(timeout) and self._core.has_room):
+                (self._room() if timeout is None else self._line.within(timeout, self._room))
             return Pending(self._core.publish(exchange, routing_key, body, properties), self._confirmed)
 
     def publish(
@@ -433,7 +429,9 @@ class ChannelConnection(BaseConnection[ChannelClient]):
     def open_channel(self, *, confirms: bool = True, timeout: float | None = None) -> Channel:
         """Opens a channel without a block; end it with `close`."""
         with self._line.turn:
-            return self.channel(confirms=confirms)._open(timeout)
+            if timeout is not None:
+                return self._line.within(timeout, lambda: self.open_channel(confirms=confirms))
+            return self.channel(confirms=confirms).__enter__()
 
     @property
     def blocked(self) -> bool:

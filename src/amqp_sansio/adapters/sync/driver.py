@@ -112,7 +112,7 @@ class Driver:
                 self._poked = False
                 raise
 
-    def free(self) -> bool:
+    def free(self, timeout: float | None = None) -> bool:
         """Whether `wait_writable` can be skipped.  Call it under the lock."""
         if not self._poked and not self._outbox:
             return True  # the thread knows of all output, and the socket took it

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.turn import TimeIsOver, Turn
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors.checks import check_timeout
 
 Value = TypeVar("Value")
 
@@ -33,6 +34,7 @@ class Line:
         """See `conversation.line`."""
         with self.turn:
             if not ticket.done:
+                check_timeout(timeout)
                 until = self._scope.until
                 own = None if timeout is None else time.monotonic() + timeout
                 if own is None or (until is not None and until <= own):
@@ -52,6 +54,10 @@ class Line:
     def within(self, seconds: float, work: Callable[[], Value], /) -> Value:
         """See `conversation.line`.  When the time is over, every wait in `work` raises an exception that no `except
         TimeoutError` in it catches."""
+        check_timeout(seconds)
+        if seconds <= 0:
+            self.turn.aside(time.sleep, 0)
+            raise TimeoutError(f"no answer within {seconds} seconds")
         scope = self._scope
         before, until = scope.until, time.monotonic() + seconds
         if before is not None and before <= until:

@@ -26,6 +26,7 @@ from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError, SessionFailed, SharedSessionFailed
+from amqp_sansio.errors.checks import check_timeout
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
@@ -122,12 +123,6 @@ class Session(Topology):
         """Completes when the session is over for good: None when it was closed here, else its error."""
         return Pending(self._talk.ended, self._line.wait)
 
-    def _open(self, timeout: float | None) -> Self:
-        with self._line.turn:
-            if timeout is None:
-                return self.__enter__()
-            return self._line.within(timeout, self.__enter__)
-
     def close(self, timeout: float | None = None) -> None:
         """Waits until everything sent is executed, then ends the session, as the end of its block does.
 
@@ -136,6 +131,7 @@ class Session(Topology):
         sent, failed, and was never awaited.
         """
         with self._line.turn:
+            check_timeout(timeout)
             failure = self._talk.failure
             if timeout is None or self._talk.ended.done or failure.again is not None or failure.heard:
                 return self.__exit__(None, None, None)  # or nothing more will be executed
@@ -231,13 +227,13 @@ class Session(Topology):
     ) -> Pending[None]:
         """Publishes a message as soon as there is room for it; the returned `Pending` completes with the broker's confirm.
 
-        When it raises TimeoutError, it has published nothing.
+        When it raises TimeoutError, it has published nothing.  `timeout=0` publishes where there is room now.
         """
         with self._line.turn:
             if timeout is not None:
-                return self._line.within(timeout, lambda: self.send(exchange, routing_key, body, **properties))
-            if not (self._line.free() and self._talk.has_room):
-                self._room()
+                check_timeout(timeout)
+            if not (self._line.free(timeout) and self._talk.has_room):
+                (self._room() if timeout is None else self._line.within(timeout, self._room))
             return Pending(self._talk.post(exchange, routing_key, body, properties), self._confirmed)
 
     def _room(self) -> None:
@@ -413,4 +409,6 @@ class SessionConnection(BaseConnection[Client]):
     ) -> Session:
         """Opens a session without a block; end it with `close`.  See `session`."""
         with self._line.turn:
-            return self.session(name, keep_for=keep_for)._open(timeout)
+            if timeout is not None:
+                return self._line.within(timeout, lambda: self.open_session(name, keep_for=keep_for))
+            return self.session(name, keep_for=keep_for).__enter__()

@@ -12,6 +12,7 @@ from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import BaseInbox
 from amqp_sansio.errors import AmqpError, SubscriptionClosed
+from amqp_sansio.errors.checks import SECONDS
 
 M = TypeVar("M")
 
@@ -50,12 +51,12 @@ class BaseSubscription(Generic[M]):
             raise StopIteration from None
 
     def receive(self, timeout: float | None = None) -> M:
-        """Returns the next message.  Raises TimeoutError when none comes within `timeout` seconds.
+        """Returns the next message.  Raises TimeoutError when none comes within `timeout` seconds; 0: when none is here.
 
         Raises SubscriptionClosed when the subscription was ended here, SubscriptionCancelled when the server ended it.
         """
         with self._line.turn:
-            if timeout is not None and (message := self._inbox.take()) is not None:
+            if type(timeout) in SECONDS and (message := self._inbox.take()) is not None:
                 return message
             if timeout is not None:
                 try:

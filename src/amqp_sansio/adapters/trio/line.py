@@ -10,6 +10,7 @@ import trio
 from amqp_sansio.adapters.trio.waiting import settled, wait
 from amqp_sansio.adapters.trio.wire import Wire
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors.checks import check_timeout
 
 Value = TypeVar("Value")
 
@@ -30,9 +31,10 @@ class Line:
         if self.wire is not None:
             self.wire.wake()
 
-    def free(self) -> bool:
-        """Always False: every publish passes a checkpoint in `writable`, where it can be cancelled."""
-        return False
+    def free(self, timeout: float | None = None) -> bool:
+        """False, because every publish passes a checkpoint in `writable`, where it can be cancelled; but for one that has no
+        time for it."""
+        return timeout is not None and timeout <= 0 and (self.wire is None or self.wire.waiting < MANY)
 
     async def writable(self) -> None:
         """See `conversation.line`."""
@@ -70,8 +72,12 @@ class Line:
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
         """See `conversation.line`."""
-        with trio.move_on_after(max(seconds, 0)):  # one that is over, as a rest of time may be, ends like none
-            return await work()
+        check_timeout(seconds)
+        if seconds <= 0:
+            await trio.lowlevel.checkpoint()
+        else:
+            with trio.move_on_after(seconds):
+                return await work()
         raise TimeoutError(f"no answer within {seconds} seconds")
 
     def _listen(self) -> None:

@@ -25,6 +25,7 @@ from amqp_sansio.conversation.properties import Arguments
 from amqp_sansio.conversation.subscription import BaseSubscription
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors.checks import check_timeout
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods.queue import DeclareOk
 
@@ -70,17 +71,13 @@ class Channel:
             if not quiet:
                 self._core.in_flight.unheard()
 
-    async def _open(self, timeout: float | None) -> Self:
-        if timeout is None:
-            return await self.__aenter__()
-        return await self._line.within(timeout, self.__aenter__)
-
     async def close(self, timeout: float | None = None) -> None:
         """Waits until every message is confirmed, then closes the channel, as the end of its block does.
 
         Raises TimeoutError when that takes more than `timeout` seconds: the channel is closed all the same, and what is not
         confirmed is in doubt.  Without `timeout` it waits up to `close_timeout`.
         """
+        check_timeout(timeout)
         if timeout is None or self._core.ended.done:
             return await self.__aexit__(None, None, None)
         try:
@@ -161,12 +158,12 @@ class Channel:
     ) -> Pending[None]:
         """Publishes a message as soon as there is room for it; the returned `Pending` completes with the broker's confirm.
 
-        When it is cancelled, or raises TimeoutError, it has published nothing.
+        When it is cancelled, or raises TimeoutError, it has published nothing.  `timeout=0` publishes where there is room now.
         """
         if timeout is not None:
-            return await self._line.within(timeout, lambda: self.send(exchange, routing_key, body, **properties))
-        if not (self._line.free() and self._core.has_room):
-            await self._room()
+            check_timeout(timeout)
+        if not (self._line.free(timeout) and self._core.has_room):
+            await (self._room() if timeout is None else self._line.within(timeout, self._room))
         return Pending(self._core.publish(exchange, routing_key, body, properties), self._confirmed)
 
     async def publish(
@@ -401,7 +398,9 @@ class ChannelConnection(AwaitedConnection[ChannelClient]):
 
     async def open_channel(self, *, confirms: bool = True, timeout: float | None = None) -> Channel:
         """Opens a channel without a block; end it with `close`."""
-        return await self.channel(confirms=confirms)._open(timeout)
+        if timeout is not None:
+            return await self._line.within(timeout, lambda: self.open_channel(confirms=confirms))
+        return await self.channel(confirms=confirms).__aenter__()
 
     @property
     def blocked(self) -> bool:
