@@ -49,13 +49,16 @@ class Bare(Carrier):
         eager_headers: bool = False,
     ) -> None:
         super().__init__(role, codec, limits, profile, max_frame_size, eager_headers=eager_headers)
-        self.out = bytearray()
+        self._out = bytearray()
         self.events: list[Event] = []
         self.failed: list[Violation] = []
 
-    def _write(self, octets: bytes) -> None:
-        """See Carrier."""
-        self.out += octets
+    @property
+    def out(self) -> bytearray:
+        """What was written so far, and not cleared by the test."""
+        self._out += b"".join(self._outbox)
+        self._outbox.clear()
+        return self._out
 
     @property
     def _has_room(self) -> bool:

@@ -104,6 +104,9 @@ class Carrier:
         self._channel_max = MAX_CHANNELS - 1
         self._closed_cause: str | None = None
         self._wake: Callable[[], object] | None = None  # called once there is output to take, or the connection has ended
+        self._outbox: list[bytes] = []
+        self._written = 0  # octets, those in the outbox included
+        self._taken = 0
 
     @property
     def capabilities(self) -> Capabilities:
@@ -136,7 +139,10 @@ class Carrier:
 
     def _write(self, octets: bytes) -> None:
         """Appends whole frames to the output."""
-        raise NotImplementedError
+        if self._wake is not None and self._written == self._taken:
+            self._wake()
+        self._outbox.append(octets)
+        self._written += len(octets)
 
     @property
     def _has_room(self) -> bool:

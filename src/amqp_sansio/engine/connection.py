@@ -97,9 +97,6 @@ class Connection(Carrier):
         self._undecoded = False  # octets were stored since next_event last ran dry
         self._patience = 0  # steps without an event after which next_event returns once open, `_undecoded` still set; 0: never
         self._stored = False  # octets were stored since the last tick
-        self._outbox: list[bytes] = []
-        self._written = 0  # octets, those in the outbox included
-        self._taken = 0
         self._taken_then = -1  # how much was taken when that changed last, or nothing waited; and when
         self._taken_at = 0.0
         self._answers_then = 0  # how much was taken when what follows was counted from
@@ -511,12 +508,6 @@ class Connection(Carrier):
 
     def _ask(self) -> None:
         self._unanswered = True
-
-    def _write(self, octets: bytes) -> None:
-        if self._wake is not None and self._written == self._taken:
-            self._wake()
-        self._outbox.append(octets)
-        self._written += len(octets)
 
     @property
     def _has_room(self) -> bool:

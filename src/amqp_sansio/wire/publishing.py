@@ -8,6 +8,7 @@ from typing import Final
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.methods.basic import Properties, Publish
+from amqp_sansio.wire.encoding import put_short
 from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec
 from amqp_sansio.wire.method_frames import CONTENT_BODY, CONTENT_HEADER, FRAME_END, OVERHEAD, frame_method, put_frame
 from amqp_sansio.wire.primitives import put_u32
@@ -34,8 +35,8 @@ class Publishing:
     """
 
     __slots__ = (
-        "_channel", "_codec", "_last", "_limits", "_max_frame", "_octets", "body_begins", "heads", "most", "write_flat",
-        "write_table",
+        "_channel", "_codec", "_last", "_limits", "_max_frame", "_octets", "beginnings", "body_begins", "heads", "most",
+        "write_flat", "write_table",
     )  # fmt: skip
 
     def __init__(self, codec: MethodCodec, channel: int, max_frame: int, limits: Limits) -> None:
@@ -49,6 +50,8 @@ class Publishing:
         self._limits: Final = limits
         self.heads: Final[dict[tuple[str, str, bool, bool, int], bytes]] = {}
         """What was encoded so far, by exchange, key, mandatory, immediate and ticket; `write` adds to it."""
+        self.beginnings: Final[dict[tuple[str | None, str | None], tuple[int, bytes]]] = {}
+        """What `begin` encoded so far, by content type and encoding, which come again with every message of a kind."""
         self._last: Properties | None = None
         self._octets = b""  # of the last properties
         self.write_table: Final = codec.methods.write_table
@@ -60,6 +63,18 @@ class Publishing:
     def remembered(self) -> int:
         """The number of cached heads."""
         return len(self.heads)
+
+    def begin(self, content_type: str | None, content_encoding: str | None) -> tuple[int, bytes]:
+        """Returns the flags of the first two properties, and encodes them.  Raises one of `field_interpreter.UNWRITABLE`."""
+        flags, octets = 0, b""
+        if content_type is not None:
+            flags, octets = 0x8000, put_short(content_type)
+        if content_encoding is not None:
+            flags, octets = flags | 0x4000, octets + put_short(content_encoding)
+        if len(self.beginnings) >= self._limits.cached_commands:
+            self.beginnings.clear()
+        self.beginnings[content_type, content_encoding] = flags, octets
+        return flags, octets
 
     def flags_of(self, properties: Properties) -> bytes:
         """Encodes the flags and properties.  Raises EncodeError as `MethodCodec.write_properties` does."""

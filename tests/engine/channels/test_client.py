@@ -14,8 +14,10 @@ from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.errors import (
     CapabilityMissing,
     ChannelClosedError,
+    ConnectionClosedError,
     EncodeError,
     FlowStopped,
+    LimitError,
     LocalProtocolError,
     StaleDelivery,
 )
@@ -494,6 +496,61 @@ def test_recovery_makes_former_tags_void(dialect: ChannelDialect) -> None:
     stage.run()
     client.ack(4)
     assert stage.violations == []
+
+
+OBSTACLES: dict[str, tuple[Callable[[Stage, Channel, ServedChannel], object], type[Exception]]] = {
+    "we close the channel": (lambda stage, ours, served: ours.close(), ChannelClosedError),
+    "the server closes the channel": (lambda stage, ours, served: served.close(), ChannelClosedError),
+    "the server breaks a rule": (
+        lambda stage, ours, served: served._write(served._method_frame(queue.BindOk())),
+        ConnectionClosedError,
+    ),
+    "we close the connection": (lambda stage, ours, served: stage.client.close(), ConnectionClosedError),
+    "the connection ends": (lambda stage, ours, served: stage.client.receive_eof(), ConnectionClosedError),
+    "the server stops the flow": (lambda stage, ours, served: served.send(channel.Flow(False)), FlowStopped),
+    "a body is under way": (lambda stage, ours, served: ours.publish("", "q", b"begin", size=9), LocalProtocolError),
+    "too many messages await a confirm": (
+        lambda stage, ours, served: [ours.publish("", "q", b"one of the last") for _ in range(2)],
+        LimitError,
+    ),
+}
+"""What stops a channel that has just published from publishing, and the error that says so."""
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+def test_a_channel_that_has_published_refuses_the_next_message_once_something_is_in_the_way(obstacle: str) -> None:
+    stage = Stage(limits=Limits(unconfirmed=4))
+    client, served = stage.open()
+    client.select_confirm(no_wait=True)
+    client.publish("", "q", b"first")
+    client.publish("", "q", b"second")
+    stage.run()
+    stop, error = OBSTACLES[obstacle]
+    stop(stage, client, served)
+    stage.run()
+    before = stage.client.bytes_to_send
+    with pytest.raises(error):
+        client.publish("", "q", b"one too many")
+    assert stage.client.bytes_to_send == before
+
+
+def test_a_channel_publishes_again_once_the_body_is_whole_and_the_flow_is_on() -> None:
+    stage = Stage()
+    client, served = stage.open()
+    client.publish("", "q", b"first")
+    client.publish("", "q", b"be", size=5)
+    client.body(b"gun")
+    client.publish("", "q", b"third")
+    stage.run()
+    served.send(channel.Flow(False))
+    stage.run()
+    served.send(channel.Flow(True))
+    stage.run()
+    client.publish("", "q", b"fourth")
+    stage.run()
+    _, heard = stage.take()
+    bodies = [each.body for each in heard if isinstance(each, ContentReceived)]
+    assert bodies == [b"first", b"begun", b"third", b"fourth"]
 
 
 @by_name

@@ -29,7 +29,7 @@ from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, COMMIT, LIFE, MODE, ROLL
 from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, CAPABILITIES, REPLIES, may_say
 from amqp_sansio.wire.method_frames import CONTENT_BODY, OVERHEAD, frame_content, frame_method, put_frame
 from amqp_sansio.wire.primitives import u16
-from amqp_sansio.wire.publishing import NO_PROPERTIES
+from amqp_sansio.wire.publishing import NO_PROPERTIES, Publishing
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels
@@ -41,6 +41,8 @@ Contents: TypeAlias = "Struct | bytes | None"
 """The properties of a content, such as `basic.Properties`, or octets as they came (`property_octets`); None for none."""
 
 PLAIN, CONFIRMING, TRANSACTED = "plain", "confirming", "transacted"
+OPENED: Final = "open"
+"""The state of a channel between channel.open-ok and the first channel.close."""
 _LIVES: Final = frozenset(["channel.open", "channel.open-ok", CLOSE_OK, "channel.resume"])
 LARGEST: Final = (1 << 64) - 1
 """The largest tag of a delivery, and size of a content."""
@@ -70,7 +72,7 @@ class BaseChannel:
     __slots__ = (
         "_asked", "_body_left", "_cause", "_channels", "_close", "_confirm_base", "_consumers", "_deliveries", "_ended",
         "_flow", "_heard", "_heard_ids", "_last_answered", "_last_id", "_life", "_mode", "_owed", "_published", "_returnable",
-        "_told", "number",
+        "_told", "_writer", "number",
     )  # fmt: skip
 
     def __init__(self, channels: Channels, number: int) -> None:
@@ -96,6 +98,7 @@ class BaseChannel:
         self._returnable: Final = Returnable()
         self._flow = True
         self._owed: Final[list[Method]] = []  # methods to send after the content under way
+        self._writer: Publishing | None = None  # of publishes while the channel is open, with flow, and between contents
 
     # --- where it stands --------------------------------------------------------------------------------------------------
 
@@ -213,6 +216,7 @@ class BaseChannel:
         close = words.Close(code, text, *(at_fault or (0, 0)))
         self._write(self._method_frame(close))
         self._life.step(self.role, CLOSE)
+        self._writer = None
         self._close = close
         self._channels.forget_content(self.number)
 
@@ -294,6 +298,8 @@ class BaseChannel:
     def _said(self, method: Method, frames: tuple[bytes, int]) -> MethodId:
         """Writes a checked method and returns its id."""
         octets, self._body_left = frames
+        if self._body_left:
+            self._writer = None
         self._write(octets)
         id = self._last_id = self._last_id + 1 & TOP
         verb = method.VERB
@@ -333,6 +339,7 @@ class BaseChannel:
     def _hear_close(self, close: words.Close) -> None:
         """Handles channel.close of the other side, and answers it at once."""
         verb = self._channels.codec.verb_at(close.class_id, close.method_id)
+        self._writer = None
         if self._cause is None:
             self._cause = f"the other side closed the channel ({close.reply_code}): {close.reply_text}".rstrip(": ")
         self._write(self._method_frame(words.CloseOk()))

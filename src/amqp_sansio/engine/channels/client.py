@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from amqp_sansio.engine.channels.acknowledging import fewest, one_by_one
-from amqp_sansio.engine.channels.base import CONFIRMING, LARGEST, BaseChannel, Contents, MethodId
+from amqp_sansio.engine.channels.base import CONFIRMING, LARGEST, OPENED, BaseChannel, Contents, MethodId
 from amqp_sansio.engine.channels.saying import CLIENT_SAYS, may_settle, say, unsettleable
 from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, EncodeError, StaleDelivery
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add, serial_lt, whole
@@ -22,9 +22,6 @@ from amqp_sansio.wire.field_interpreter import UNWRITABLE
 from amqp_sansio.wire.method_frames import HEADER_HEAD
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_u16, put_u32, put_u64
 from amqp_sansio.wire.publishing import CLASS_AND_WEIGHT, END, Publishing, put_header
-
-if TYPE_CHECKING:
-    from amqp_sansio.engine.channels.endpoint import Channels
 
 TagSet: TypeAlias = RangeSet | int | Iterable[int]
 """Tags as a set, as one tag or as an iterable of tags."""
@@ -51,11 +48,7 @@ class Channel(BaseChannel):
     ChannelClosed lists what was outstanding.
     """
 
-    __slots__ = ("_writer",)
-
-    def __init__(self, channels: Channels, number: int) -> None:
-        super().__init__(channels, number)
-        self._writer: Publishing | None = None  # once the size of frames is agreed
+    __slots__ = ()
 
     @property
     def flow_stopped(self) -> bool:
@@ -218,27 +211,20 @@ class Channel(BaseChannel):
         """
         channels = self._channels
         carrier = channels.carrier
-        octets: bytes | None = None
-        # Whether nothing that `say` looks at is in the way.
-        plain = (
-            size is None and _type(body) is bytes and _type(ticket) is int
-            and carrier._closed_cause is None and self._cause is None and not self._body_left
-            and self._flow and not channels.blocked_raises and self._life.states[0] == "open"
-            and (self._mode.states[0] != CONFIRMING or self._published.count < carrier.limits.unconfirmed)
-        )  # fmt: skip
-        if plain and properties is None:
+        frames: bytes | None = None
+        writer = self._writer or self._begin_writing()
+        if (
+            size is not None or _type(body) is not bytes or _type(ticket) is not int or carrier._closed_cause is not None
+            or (self._mode.states[0] == CONFIRMING and self._published.count >= carrier.limits.unconfirmed)
+        ):  # fmt: skip
+            writer = None  # something that `say` looks at is in the way
+        if writer is not None and properties is None:
             # What `write_basic_properties` and `Publishing.write` do, in one place: two calls with all of this would take an
             # eighth of the time of a publish.
-            writer = self._writer or self._begin_writing()
-            flags = 0
-            parts: list[bytes] = []
             try:
-                if content_type is not None:
-                    flags += 0x8000
-                    parts.append(SHORT.get(content_type) or put_short(content_type))
-                if content_encoding is not None:
-                    flags += 0x4000
-                    parts.append(SHORT.get(content_encoding) or put_short(content_encoding))
+                begin = writer.beginnings.get((content_type, content_encoding))
+                flags, octets = begin or writer.begin(content_type, content_encoding)
+                parts = [octets]
                 if headers is not None:
                     flags += 0x2000
                     parts.append(writer.write_flat(headers) if _type(headers) is dict else writer.write_table(headers))
@@ -282,41 +268,49 @@ class Channel(BaseChannel):
                 header, most = HEADER_HEAD + len(values), writer.most
                 head = writer.heads.get((exchange, routing_key, mandatory, immediate, ticket))
                 if head is None or header > most or not 0 < length <= most:
-                    octets = writer.write(exchange, routing_key, put_u16(flags) + values, body, mandatory, immediate, ticket)
+                    frames = writer.write(exchange, routing_key, put_u16(flags) + values, body, mandatory, immediate, ticket)
                 else:
-                    begin = put_header(header, CLASS_AND_WEIGHT, length, flags)
-                    octets = b"".join((head, begin, values, writer.body_begins, put_u32(length), body, END))
+                    begins = put_header(header, CLASS_AND_WEIGHT, length, flags)
+                    frames = b"".join((head, begins, values, writer.body_begins, put_u32(length), body, END))
             except (EncodeError, *UNWRITABLE):
                 pass  # `send` writes it, or names what is wrong with it
-        if octets is None:
+        if frames is None:
             said = (
                 content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to, expiration,
                 message_id, timestamp, type, user_id, app_id, None,
             )  # fmt: skip
-            if plain and isinstance(properties, basic.Properties) and said == _NOTHING_SAID:
-                writer = self._writer or self._begin_writing()
+            if writer is not None and isinstance(properties, basic.Properties) and said == _NOTHING_SAID:
                 with suppress(EncodeError, *UNWRITABLE):  # see above
                     values = writer.flags_of(properties)
-                    octets = writer.write(exchange, routing_key, values, body, mandatory, immediate, ticket)
-            if octets is None:
+                    frames = writer.write(exchange, routing_key, values, body, mandatory, immediate, ticket)
+            if frames is None:
                 if said != _NOTHING_SAID:
                     if properties is not None:
                         raise EncodeError("basic.publish", "properties are given one by one or in `properties`, not both")
                     properties = basic.Properties(*said)
                 self.send(basic.Publish(exchange, routing_key, mandatory, immediate, ticket), properties, body, size=size)
                 return self._published.last & TOP
-        carrier._write(octets)
+        if carrier._wake is not None and carrier._written == carrier._taken:  # `Carrier._write` inlined
+            carrier._wake()
+        carrier._outbox.append(frames)
+        carrier._written += len(frames)
         self._last_id = self._last_id + 1 & TOP
         number = self._published.give_next() & TOP
         if mandatory or immediate:
             self._returnable.publish(number, exchange, routing_key, self._published.ids.outstanding)
         return number
 
-    def _begin_writing(self) -> Publishing:
+    def _begin_writing(self) -> Publishing | None:
+        """Returns the writer of plain publishes, which `publish` uses until `_writer` is forgotten; None: something is in the
+        way of them."""
         channels = self._channels
-        carrier = channels.carrier
-        writer = self._writer = Publishing(channels.codec, self.number, carrier._max_frame_size, carrier.limits)
-        return writer
+        if (
+            self._cause is None and not self._body_left and self._flow and self._life.states[0] == OPENED
+            and not channels.blocked_raises
+        ):  # fmt: skip
+            carrier = channels.carrier
+            self._writer = Publishing(channels.codec, self.number, carrier._max_frame_size, carrier.limits)
+        return self._writer
 
     def select_confirm(self, *, no_wait: bool = False) -> MethodId:
         """Requests a confirm of each message from now on (confirm.select; needs capability publisher_confirms)."""

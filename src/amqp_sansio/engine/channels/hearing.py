@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias, TypeVar
 
 from amqp_sansio.engine.carrier import legal_of, rule_of
-from amqp_sansio.engine.channels.base import CONFIRMING, TRANSACTED, BaseChannel, waits
+from amqp_sansio.engine.channels.base import CONFIRMING, OPENED, TRANSACTED, BaseChannel, waits
 from amqp_sansio.engine.channels.breaches import order_of
 from amqp_sansio.engine.channels.saying import ends
 from amqp_sansio.errors import DecodeError
@@ -43,8 +43,6 @@ C = TypeVar("C", bound=Content[Any])
 ENDED: Final = 1024
 """The most consumers of a channel that are remembered after their end."""
 _LIVES: Final = (OPEN, OPEN_OK, CLOSE, CLOSE_OK)
-OPENED: Final = "open"
-"""The state of a channel between channel.open-ok and the first channel.close."""
 
 
 def hear(on: BaseChannel, method: Method, unit: Assembly) -> None:
@@ -357,7 +355,7 @@ def _may_owe(on: BaseChannel, verb: str, unit: Assembly) -> bool:
 def _hear_flow(on: BaseChannel, method: channel.Flow, unit: Assembly) -> None:
     if not _may_owe(on, method.VERB, unit):
         return
-    on._flow = method.active
+    on._flow, on._writer = method.active, None
     on._say_soon(channel.FlowOk(method.active))
     on._channels.carrier._emit(FlowChanged(on.number, method.active))
 
