@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.families.channels import NINE, ONE, Said, broken, c, content, frame, notes, observe, opening, s, told
+from tests.families.channels import EIGHT, NINE, ONE, Said, broken, c, content, frame, notes, observe, opening, s, told
 from tests.steps import assert_linear
 
+from amqp_sansio.dialects import ChannelDialect
 from amqp_sansio.engine.observed import Speaker
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import BodyContent
@@ -122,6 +123,12 @@ def test_what_was_asked_before_a_close_may_still_be_answered() -> None:
 def test_what_was_asked_before_the_connection_is_closed_may_still_be_answered() -> None:
     words: list[Said] = [("C", frame(ONE, "connection.close", 0, reply_code=200)), s("queue.declare-ok")]
     assert told(c("queue.declare"), *words, ("S", frame(ONE, "connection.close-ok", 0))) == []
+
+
+@pytest.mark.parametrize("dialect", [NINE, EIGHT], ids=lambda dialect: dialect.name)
+def test_what_the_version_does_not_answer_is_not_awaited(dialect: ChannelDialect) -> None:
+    recover, answer = ("C", frame(dialect, "basic.recover")), ("S", frame(dialect, "basic.qos-ok"))
+    assert told(recover, recover, answer, dialect=dialect, limits=Limits(replay_commands=1)) == ["S reply.unasked"]
 
 
 @pytest.mark.parametrize(("most", "known"), [(1, False), (2, True), (3, True)])

@@ -30,7 +30,7 @@ from amqp_sansio.spec.connection import Close, Heartbeat, OpenOk, TuneOk
 from amqp_sansio.tables.channel import CLOSE as CLOSE_CHANNEL
 from amqp_sansio.tables.channel import LIFE, MODE, REFERENCE
 from amqp_sansio.tables.channel_handshake import PIPELINED
-from amqp_sansio.tables.channel_words import may_say
+from amqp_sansio.tables.channel_words import REPLIES, may_say
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, ConnectionDialogue
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, FrameCut, Malformed, Partial
@@ -217,7 +217,7 @@ class ChannelChecker(Checker):
         elif method is not None and not unit.complete:
             self._witness.broken_off(speaker, unit.channel, verb, method)
         elif method is not None:
-            self._witness.method(speaker, unit.channel, verb, method, self._codec.extended)
+            self._witness.method(speaker, unit.channel, verb, method, self._codec.extended, self._answers(verb))
             if verb == CLOSE_CHANNEL:
                 self._tell_close(speaker, f"channel {unit.channel}", method)
         if wrong is not None:
@@ -225,6 +225,11 @@ class ChannelChecker(Checker):
             unread = "content.table" if within_table(wrong) else "content.properties"
             rule = rule_of("content", wrong) if wrong.limit else unread
             self.findings.breach(rule, verb, str(wrong), legal_of(wrong), wrong.code)
+
+    def _answers(self, verb: str) -> bool:
+        """Returns whether the dialect, or one of several candidates, has an answer to a method."""
+        replies = REPLIES.get(verb)
+        return replies is not None and any(not each.verbs.isdisjoint(replies) for each in (self._codec, *self._others))
 
     def _read(self, speaker: Speaker, payload: bytes) -> Method | Control:
         """Reads a method.  Raises DecodeError.

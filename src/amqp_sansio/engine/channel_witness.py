@@ -196,8 +196,11 @@ class ConversationWitness(ConnectionWitness):
 
     # --- channels -------------------------------------------------------------------------------------------------------------
 
-    def method(self, speaker: str, channel: int, verb: str, method: Method, extended: bool = True) -> None:
-        """Judges a complete method of another class; `extended`: the dialect has RabbitMQ's extensions."""
+    def method(
+        self, speaker: str, channel: int, verb: str, method: Method, extended: bool = True, answered: bool = True
+    ) -> None:
+        """Judges a complete method of another class; `extended`: the dialect has RabbitMQ's extensions; `answered`: it has an
+        answer to the method."""
         who = WHO[speaker]
         findings = self.findings
         findings.channel = channel
@@ -214,7 +217,7 @@ class ConversationWitness(ConnectionWitness):
             return
         self._able(who, verb)
         witness = self._channel(channel, verb)
-        witness.hear(who, verb, method)
+        witness.hear(who, verb, method, answered)
         if verb in (OPEN_CHANNEL, RESUME_CHANNEL):
             self._open.add(channel)
         elif verb == CLOSE_OK_CHANNEL and witness.reopens:
@@ -306,8 +309,8 @@ class NumberedWitness:
         """Whether channel.open starts it anew."""
         return self._life.can(CLIENT, OPEN_CHANNEL)
 
-    def hear(self, speaker: str, verb: str, method: Method) -> None:
-        """Judges a method that its sender's role may send."""
+    def hear(self, speaker: str, verb: str, method: Method, answered: bool = True) -> None:
+        """Judges a method that its sender's role may send; `answered`: the dialect has an answer to it."""
         resumes = verb in (RESUME_CHANNEL, RESUMED) and self._life.can(speaker, verb)
         word = verb if resumes or verb in _LIVES else WORK
         before = self._life.state
@@ -320,7 +323,7 @@ class NumberedWitness:
             elif word == WORK:
                 self.refused(speaker, verb)
         elif word == WORK:
-            self._used().hear(speaker, verb, method)
+            self._used().hear(speaker, verb, method, answered)
         elif self._use is not None and verb == CLOSE_CHANNEL:
             self._use.close(speaker)
         elif self._use is not None and verb == CLOSE_OK_CHANNEL:

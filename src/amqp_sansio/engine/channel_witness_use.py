@@ -80,14 +80,15 @@ class ChannelUse:
         """Records that these sides will answer nothing more."""
         self._questions.forget(*[_OTHER[speaker] for speaker in silent])
 
-    def hear(self, speaker: str, verb: str, method: Method) -> None:
-        """Judges a method that its sender may send on an open channel."""
+    def hear(self, speaker: str, verb: str, method: Method, answered: bool = True) -> None:
+        """Judges a method that its sender may send on an open channel; `answered`: the dialect has an answer to it."""
         if verb in ANSWERS:
             self._answer(speaker, verb, method)
         if self._stopped and verb in _FLOWS and speaker in self._stopped:
             text, legal = "it has said that it sends no contents now", ("to wait for channel.flow",)
             self._findings.divergence("channel.flow-ok", verb, text, legal, _COMMAND_INVALID, about=verb)
-        self.ask(speaker, verb, method)
+        if answered:
+            self.ask(speaker, verb, method)
         if verb in _MODES:
             self._switch(verb)
         elif verb in _CONSUMES:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
-from tests.engine.channels.stage import Stage
+from tests.engine.channels.stage import DIALECTS, Stage
 
+from amqp_sansio.dialects import ChannelDialect
+from amqp_sansio.errors import LimitError
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import Limits
 
 
 @pytest.mark.parametrize("count", [50_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
@@ -28,3 +31,17 @@ def test_tags_in_order_take_constant_memory(count: int) -> None:
     tracemalloc.stop()
     assert grown < 2000
     assert client.unsettled == client.in_doubt == RangeSet([(1, count + 10)])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_what_the_version_does_not_answer_is_no_call_that_waits(dialect: ChannelDialect) -> None:
+    client, _ = Stage(dialect, client_limits=Limits(calls=1)).open()
+    client.qos(1)
+    if client._channels.answers("basic.recover"):
+        with pytest.raises(LimitError, match="calls"):
+            client.recover()
+    else:
+        client.recover()
+    client.recover_async()
+    with pytest.raises(LimitError, match="calls"):
+        client.qos(2)

@@ -255,8 +255,9 @@ class BaseChannel:
                 legal = REPLIES.get(self._heard.oldest, ())
                 raise LocalProtocolError(verb, self.state, legal, "an answer to what was asked first")
             return answered
-        if verb in REPLIES and self._asked.waiting >= channels.carrier.limits.calls and waits(method):
-            raise LimitError("calls", channels.carrier.limits.calls, self._asked.waiting + 1)
+        most = channels.carrier.limits.calls
+        if verb in REPLIES and self._asked.waiting >= most and waits(method) and channels.answers(verb):
+            raise LimitError("calls", most, self._asked.waiting + 1)
         return None
 
     # --- octets -----------------------------------------------------------------------------------------------------------
