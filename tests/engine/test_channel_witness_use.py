@@ -127,7 +127,8 @@ def test_what_was_asked_before_the_connection_is_closed_may_still_be_answered() 
 
 @pytest.mark.parametrize("dialect", [NINE, EIGHT], ids=lambda dialect: dialect.name)
 def test_what_the_version_does_not_answer_is_not_awaited(dialect: ChannelDialect) -> None:
-    recover, answer = ("C", frame(dialect, "basic.recover")), ("S", frame(dialect, "basic.qos-ok"))
+    recover: Said = "C", frame(dialect, "basic.recover")
+    answer: Said = "S", frame(dialect, "basic.qos-ok")
     assert told(recover, recover, answer, dialect=dialect, limits=Limits(replay_commands=1)) == ["S reply.unasked"]
 
 
