@@ -9,7 +9,7 @@ from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, Role
 from amqp_sansio.engine.controls import completed_run, hear_control, replies_of
 from amqp_sansio.engine.hearing import hear_assembly, hear_transfer
-from amqp_sansio.engine.replaying import go_on
+from amqp_sansio.engine.replaying import go_on, octets_in
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transmit import check_modes, violate
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError, SessionDetachedError
@@ -148,13 +148,10 @@ class Channel:
 
     def receive_command(self, assembly: Assembly) -> None:
         """Handles an assembly of track 1: decodes the command, checks the header, steps the session."""
-        payload, header, body = assembly.payload, assembly.header, assembly.body
         session = self.session
-        if session is None or not session._hears or session._state == "refused":
-            octets = FRAME_HEADER_SIZE + len(payload) + len(header or b"") + len(body or b"")
-            if not self._hears(octets, assembly.start) or session is None:
-                return
-        hear_assembly(session, payload, header, body, assembly.start)
+        hears = session is not None and session._hears and session._state != "refused"
+        if (hears or self._hears(FRAME_HEADER_SIZE + octets_in(assembly), assembly.start)) and session is not None:
+            hear_assembly(session, assembly)
 
     def receive_malformed(self, malformed: Malformed) -> None:
         """Handles a command that could not be assembled (error codes above 501 concern the session alone)."""

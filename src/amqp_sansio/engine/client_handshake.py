@@ -87,15 +87,12 @@ class ClientHandshake(Connection):
             return
         exchange = self._exchange = self._exchanges[chosen]
         try:
-            self._say(StartOk(self._properties, chosen, exchange.initial(), self._locale(start.locales or ())))
+            ours, locales = self._settings.locale, start.locales or ()  # every server must offer en_US
+            locale = ours if ours in locales or not locales else "en_US" if "en_US" in locales else locales[0]
+            self._say(StartOk(self._properties, chosen, exchange.initial(), locale))
             self._mechanism = chosen
         except Exception as error:
             self._give_up(f"authentication by {chosen} failed: {_reason(error)}")
-
-    def _locale(self, offered: tuple[str, ...]) -> str:
-        """Returns our locale if the server offers it, else en_US, which every server must offer."""
-        ours = self._settings.locale
-        return ours if ours in offered or not offered else "en_US" if "en_US" in offered else offered[0]
 
     def _hear_secure(self, secure: Secure, assembly: Assembly) -> None:
         challenge = secure.challenge or b""

@@ -227,11 +227,6 @@ class Ear:
         return (self.state == FRAMES or self.state == GUESSING) and self.late and not self.found
 
     @property
-    def reads_frames(self) -> bool:
-        """Whether it began with our protocol header, or something in its middle could be read."""
-        return self.found and self.reader is not None
-
-    @property
     def unread(self) -> int:
         """The octets that arrived and are part of nothing readable."""
         skipped = 0 if self.reader is None else self.reader.skipped

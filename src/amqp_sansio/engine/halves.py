@@ -516,10 +516,9 @@ class Outbound(OwnIds):
         self.stream.step(self.sender, COMMAND_POINT)
         self.position = id
 
-    def say_again(self, id: int) -> Said:
-        """Records a replayed command, which follows `position`; returns its octets."""
+    def say_again(self, id: int) -> None:
+        """Records a replayed command, which follows `position`."""
         self.position = serial_add(id, 1)
-        return self.kept[id]
 
     def stop_producer(self) -> None:
         """Records that the peer stopped our publishing with message.stop."""

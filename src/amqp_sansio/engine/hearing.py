@@ -25,6 +25,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.tables.session import COMMAND_SPEAKERS, RULE_UNPOINTED
 from amqp_sansio.tables.transfer import ACQUIRED, NOT_ACQUIRED
+from amqp_sansio.wire.framing import Assembly
 from amqp_sansio.wire.primitives import blank
 from amqp_sansio.wire.segments import codes_of
 
@@ -37,10 +38,11 @@ _ERROR_CODES: Final = frozenset(ErrorCode)
 _new: Final = tuple.__new__  # what a NamedTuple does, at a third of the cost
 
 
-def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
+def hear_assembly(session: Session, assembly: Assembly) -> None:
     """Handles an undecoded command."""
     carrier, layout = session._carrier, session._layout
-    if session._state == "resuming" and not holds(session, payload, header, body, offset):
+    payload, header, body, offset = assembly.payload, assembly.header, assembly.body, assembly.start
+    if session._state == "resuming" and not holds(session, assembly):
         return
     what = "command"
     try:

@@ -14,7 +14,7 @@ from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
 from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in
 from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
-from amqp_sansio.events import HeaderSeen, Note, Observation, OpaqueSeen, Violation
+from amqp_sansio.events import HeaderSeen, Note, OpaqueSeen, Violation
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
@@ -70,7 +70,7 @@ class Observer:
             ear = self._ears[who] = Ear(limits, plugged.framing, self._checker.carries, known, others)
             ear.trace = frames
         self._at: Speaker | None = None
-        self._late: set[str] = set()
+        self._late: set[Speaker] = set()
         """Speakers whose stream starts in its middle, or has a gap."""
         self._resuming: dict[str, int] = {}
         """Speakers whose first frame after a gap had to be searched for.  It is reported later than it was sent, like all up to
@@ -148,14 +148,14 @@ class Observer:
                 heard = ear.next()
                 if ear.trace and ear.reader is not None and ear.reader.trace:
                     for seen in ear.reader.trace:
-                        self._say(speaker, seen[0], seen[0] + seen[1], self._checker.frame(seen))
+                        self._checker.say(speaker, seen[0], seen[0] + seen[1], self._checker.frame(seen))
                     ear.reader.trace.clear()
                 if heard is not None:
                     self._hear(speaker, heard)
                     continue
                 if ear.opaque and not ear.told:  # an event reports the first such octet; what depends on it accuses nobody
                     ear.told = True
-                    self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen(ear.reason))
+                    self._checker.say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen(ear.reason))
                     self._lose(speaker)
                 if ear.ended and not self._awaits(ear):
                     self._close(speaker)
@@ -227,7 +227,7 @@ class Observer:
             at = ear.received
             ear.lost(what)
             self._lose(speaker)
-            self._say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
+            self._checker.say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
 
     def _awaits(self, ear: Ear) -> bool:
         """Returns whether one side, at its end, waits for the other to show the dialect; when both have ended, it is the first
@@ -244,17 +244,14 @@ class Observer:
         end = ear.received
         if ear.frameless:
             if ear.heard:
-                self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen("no frame was found"))
+                self._checker.say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen("no frame was found"))
         elif ear.rest:
             text = f"the last {ear.rest} octets belong to a frame that did not come whole"
-            self._say(speaker, end - ear.rest, end, Note("stream.cut", text))
+            self._checker.say(speaker, end - ear.rest, end, Note("stream.cut", text))
         if self._eof and self._dialect is not None:
             self._checker.findings.speaker = speaker
             self._checker.ended(speaker)
             self._checker.flush(speaker, end, end)
-
-    def _say(self, speaker: Speaker, start: int, end: int, event: Observation) -> None:
-        self._events.append(Observed(speaker, start, end, event))
 
     # What was heard.
 
@@ -272,7 +269,7 @@ class Observer:
             self._header(speaker, ear, thing)
         elif isinstance(thing, Malformed):
             if not checker.excuses(speaker, thing):
-                self._say(speaker, start, end, violation_of(speaker, thing))
+                self._checker.say(speaker, start, end, violation_of(speaker, thing))
         elif isinstance(thing, Assembly):
             checker.hear(speaker, thing)
         else:
@@ -280,7 +277,7 @@ class Observer:
             kin = _kin(dialect, self._dialects)
             names = " or ".join([dialect.name, *[each.name for each in kin if each.framing is not dialect.framing]])
             text = f"heard from the middle: three frames in a row are those of {names}"
-            self._say(speaker, start, end, Note("framing", text))
+            self._checker.say(speaker, start, end, Note("framing", text))
             if thing.rest:
                 self._inbox.appendleft((speaker, thing.rest, False))
             self._plug(dialect)
@@ -307,7 +304,7 @@ class Observer:
             self._plugged = dialect
             checker = self._checker = dialect.checker(self.strict, self.limits, self._ears, self._events)
             for who in sorted(self._late):
-                checker.lost("C" if who == "C" else "S")
+                checker.lost(who)
         for who, ear in self._ears.items():
             if ear.plug(dialect.framing, checker.carries, who == "C" or dialect.handshake.greets):
                 self._inbox.appendleft((who, b"", False))
@@ -321,7 +318,7 @@ class Observer:
             ear.be_opaque(unread, 0)
             return
         known = header.octets in dialect.spellings
-        self._say(speaker, 0, end, HeaderSeen(header.octets, header.version or (dialect.name if known else None)))
+        self._checker.say(speaker, 0, end, HeaderSeen(header.octets, header.version or (dialect.name if known else None)))
         if known and self._dialect is None:
             self._plug(dialect)
         findings = self._checker.findings
@@ -342,7 +339,8 @@ class Observer:
             findings.note(rule, f"the {who} ends within its protocol header, after {end} octets")
             ear.be_opaque("within a protocol header", end)
         elif not header.amqp:
-            if self._ears["S"].reads_frames if speaker == "C" else client is not None and client.amqp:
+            server = self._ears["S"]  # it began with our protocol header, or something in its middle could be read
+            if server.found and server.reader is not None if speaker == "C" else client is not None and client.amqp:
                 self._other_protocol(speaker, header, dialect)
             ear.be_opaque(f"not AMQP ({header.name})", end)
         else:
@@ -363,7 +361,7 @@ class Observer:
         text = f"the {'client' if speaker == 'C' else 'server'} does not begin with the name of the protocol"
         legal = (dialect.header.hex(" "),)
         # The violation is placed at the header, whichever side began last.
-        self._say(speaker, 0, SIZE, Violation(speaker, "connection.start.protocol-name", said, legal, 0, None, 0, text))
+        self._checker.say(speaker, 0, SIZE, Violation(speaker, "connection.start.protocol-name", said, legal, 0, None, 0, text))
 
     # Plain values.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear, Guess
 from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.observed import Speaker
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import MutableRangeSet
@@ -47,10 +48,10 @@ def load(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]], car
 State = tuple[
     object,
     bool,
-    tuple[set[str], set[str | tuple[str, int]]],
+    tuple[set[Speaker], set[str | tuple[str, int]]],
     bool,
-    "ProtocolHeader | None",
-    "dict[Literal['C', 'S'], Ear]",
+    ProtocolHeader | None,
+    dict[Speaker, Ear],
     object,
     Limits,
 ]

@@ -13,6 +13,7 @@ from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.wire.frames import frame_command
+from amqp_sansio.wire.framing import Assembly
 from amqp_sansio.wire.segments import codes_of
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def go_on(session: Session) -> None:
             if session._inbound.resume():
                 session._touch()
             return
-        payload, header, _ = outbound.kept[id]
+        payload, header, body = outbound.kept[id]
         # Only deliveries may split their headers.
         if len(payload) > size - 12 or (len(header or b"") > size - 12 and not session.delivers):
             _give_up(session, Origin.LOCAL, f"command {id} does not fit into the frames of this connection")
@@ -115,22 +116,26 @@ def go_on(session: Session) -> None:
         if outbound.position != id:
             channel.say(controls.CommandPoint(id, 0))
             outbound.point(id)
-        payload, header, body = outbound.say_again(id)
+        outbound.say_again(id)
         for frame in frame_command(channel.number, payload, header, body, size, session.delivers):
             carrier._write(frame)
     channel.channels.wait_for_room(session)
 
 
-def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> bool:
+def octets_in(assembly: Assembly) -> int:
+    """Returns the octets of the segments of a command."""
+    return len(assembly.payload) + len(assembly.header or b"") + len(assembly.body or b"")
+
+
+def holds(session: Session, assembly: Assembly) -> bool:
     """Returns whether a command that came before the session is attached can wait until then, by its octets."""
-    octets = session._hold(len(payload) + len(header or b"") + len(body or b""))
-    most = session.limits.early_octets
+    octets, most = session._hold(octets_in(assembly)), session.limits.early_octets
     if octets <= most:
         return True
-    said = session._layout.verb_of("command", *codes_of(payload))
+    said = session._layout.verb_of("command", *codes_of(assembly.payload))
     text = f"{octets} octets of commands came before all that was in doubt was sent again"
     legal = ("session.expected", f"at most {most} octets of commands before")
-    violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text)
+    violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, assembly.start, text)
     return False
 
 

@@ -784,8 +784,7 @@ class Session:
 
     def _unbind(self) -> None:
         """Takes the session off its channel."""
-        if self._channel is not None:
-            self._channel.vacate()
+        self._place.vacate()
         self._channel = None
 
     def _begin(self) -> None:

@@ -9,7 +9,7 @@ from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet, serial_lt, whole
 from amqp_sansio.kernel.snapshots import typed
-from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, CreditBook
+from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
 from amqp_sansio.ledger.transfers import Completed, Transfers
 from amqp_sansio.spec import message
 from amqp_sansio.spec.codes import FlowMode
@@ -123,18 +123,6 @@ class Subscription(Terms):
         """Raises LocalProtocolError when it is cancelled."""
         if self.cancelled:
             raise LocalProtocolError(f"{said} {self.destination!r}", "cancelled", ("message.subscribe",))
-
-    def _check_mode(self, mode: int) -> None:
-        """Raises LocalProtocolError unless the mode may be set now."""
-        if mode not in (CREDIT_MODE, WINDOW_MODE):
-            raise EncodeError("message.set-flow-mode.flow-mode", f"0 credit or 1 window, not {mode}")
-        if not self._book.empty:
-            raise LocalProtocolError(
-                f"message.set-flow-mode {self.destination!r}",
-                f"credit of {self.message_credit} messages and {self.octet_credit} octets",
-                ("message.stop", "message.flush"),
-                "message.set-flow-mode.mode-switching",
-            )
 
 
 class Subscriptions:

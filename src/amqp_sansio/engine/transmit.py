@@ -14,7 +14,7 @@ from amqp_sansio.events import Origin, Violation
 from amqp_sansio.kernel.machine import spoken_by
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
-from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, CreditBook
 from amqp_sansio.ledger.transfers import Transfers
 from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec import session as controls
@@ -134,8 +134,12 @@ def _set_flow_mode(session: Session, command: message.SetFlowMode) -> Effect | N
     if _throttles(session, destination):
         return None
     subscription = session._subscriptions.usable("message.set-flow-mode", destination, "message.set-flow-mode.destination")
-    subscription._check_mode(mode)
-
+    if mode not in (CREDIT_MODE, WINDOW_MODE):
+        raise EncodeError("message.set-flow-mode.flow-mode", f"0 credit or 1 window, not {mode}")
+    if not subscription._book.empty:
+        credit = f"credit of {subscription.message_credit} messages and {subscription.octet_credit} octets"
+        said, rule = f"message.set-flow-mode {destination!r}", "message.set-flow-mode.mode-switching"
+        raise LocalProtocolError(said, credit, ("message.stop", "message.flush"), rule)
     return lambda _: subscription._book.set_mode(mode)
 
 
@@ -145,7 +149,6 @@ def _settle(session: Session, command: message.Accept | message.Reject | message
     if len(planned) != len(ids) or not ids:
         raise _unsettleable(session._transfers, command.VERB, ids, bad)
     completes = session.profile.completion != "manual"
-
     provisional = isinstance(command, message.Accept) and session._demarcation.state == TX
 
     def effect(_: int) -> None:

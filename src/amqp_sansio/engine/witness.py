@@ -141,7 +141,7 @@ class Witness(ConnectionWitness):
 
     def lost(self, speaker: str) -> None:
         self._late = True
-        self.dialogue = ConnectionDialogue.unknown()
+        self.unsettle()
         for witness in self._channels.values():
             witness.lost(WHO[speaker])
 

@@ -83,8 +83,7 @@ class Transfers(Generic[W]):
 
     def accepted_provisionally(self, planned: Plan[W]) -> None:
         """Notes that the plan's deliveries are accepted in a transaction; call it before `apply`."""
-        for id, delivery, _ in planned:
-            self.provisional[id] = delivery
+        self.provisional.update({id: delivery for id, delivery, _ in planned})
 
     def decided(self, committed: bool) -> None:
         """Ends the transaction: what was accepted in it is ours for good or, rolled back, acquired and not accepted."""

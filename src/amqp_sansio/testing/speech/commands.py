@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from amqp_sansio.dialects import DEFAULT
@@ -61,11 +62,10 @@ class Client(Voice):
 class TransferVoice(Client):
     """The life of one transfer; the client is its recipient."""
 
-    accept_mode = 0
-    acquire_mode = 0
-
-    def __init__(self, setting: Setting | None = None) -> None:
+    def __init__(self, setting: Setting | None = None, accept_mode: int = 0, acquire_mode: int = 0) -> None:
         super().__init__(setting)
+        self.accept_mode: Final = accept_mode
+        self.acquire_mode: Final = acquire_mode
         self.transfer: int | None = None
         """The id of the transfer."""
         self._acquiring: list[int] = []
@@ -331,11 +331,7 @@ class ModelVoice(Voice):
 
 
 TRANSFERS: Final = {
-    (accept, acquire): type(
-        f"{'None' if accept else 'Explicit'}{'Browsing' if acquire else 'Acquired'}Voice",
-        (TransferVoice,),
-        {"accept_mode": accept, "acquire_mode": acquire, "__doc__": TransferVoice.__doc__},
-    )
+    (accept, acquire): partial(TransferVoice, accept_mode=accept, acquire_mode=acquire)
     for accept in (0, 1)
     for acquire in (0, 1)
 }

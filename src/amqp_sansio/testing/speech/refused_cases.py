@@ -18,10 +18,14 @@ from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 class Trespass(NamedTuple):
     """`command` is refused after `before`, because of `condition`."""
 
-    section: str
     condition: Condition
-    before: tuple[Command, ...]
+    before: Sequence[Command]
     command: Command
+
+    @property
+    def section(self) -> str:
+        """The section of the probe: the class of the command."""
+        return self.command.VERB.partition(".")[0]
 
     @property
     def column(self) -> Column:
@@ -54,13 +58,9 @@ def trespasses(setting: Setting) -> list[Trespass]:
     subscribed = message.Subscribe(q, "d", 1, 0)
     started = (dtx.Select(), dtx.Start(known))
     ended = (*started, dtx.End(known))
-
-    def of(section: str, *rows: tuple[Condition, Sequence[Command], Command]) -> list[Trespass]:
-        return [Trespass(section, condition, tuple(before), command) for condition, before, command in rows]
-
     return [
-        *of(
-            "exchange",
+        Trespass(*each)
+        for each in (
             (why.EXCHANGE_DECLARE_RESERVED, (), exchange.Declare("amq.nonsense", "direct")),
             (why.EXCHANGE_DECLARE_NO_TYPE, (), exchange.Declare(x, "no-such-type")),
             (why.EXCHANGE_DECLARE_OTHER_TYPE, (has_exchange,), exchange.Declare(x, "fanout", auto_delete=True)),
@@ -84,9 +84,6 @@ def trespasses(setting: Setting) -> list[Trespass]:
             (why.UNBIND_NO_EXCHANGE, (has_queue,), exchange.Unbind(q, nowhere, "k")),
             (why.UNBIND_NO_KEY, (has_queue, has_exchange), exchange.Unbind(q, x, "no-such-key")),
             (why.UNBIND_NO_EXCHANGE_NAME, (has_queue,), exchange.Unbind(q, "", "k")),
-        ),
-        *of(
-            "queue",
             (why.QUEUE_DECLARE_NO_ALTERNATE, (), queue.Declare(q, nowhere)),
             (why.QUEUE_DECLARE_PASSIVE, (), queue.Declare(nowhere, passive=True)),
             (why.QUEUE_DECLARE_ARGUMENT, (), queue.Declare(q, exclusive=True, auto_delete=True, arguments=STRANGE)),
@@ -96,9 +93,6 @@ def trespasses(setting: Setting) -> list[Trespass]:
             (why.QUEUE_DELETE_NOT_EMPTY, (has_queue, bound, PUBLISHED), queue.Delete(q, if_empty=True)),
             (why.QUEUE_PURGE_NO_NAME, (), queue.Purge("")),
             (why.QUEUE_PURGE_NO_QUEUE, (), queue.Purge(nowhere)),
-        ),
-        *of(
-            "message",
             (why.TRANSFER_NO_EXCHANGE, (), message.Transfer(nowhere, 1, 0)),
             (why.SUBSCRIBE_NO_QUEUE, (), message.Subscribe(nowhere, "d", 1, 0)),
             (why.SUBSCRIBE_TWICE, (has_queue, subscribed), message.Subscribe(q, "d", 1, 0)),
@@ -112,9 +106,6 @@ def trespasses(setting: Setting) -> list[Trespass]:
             (why.FLUSH_NO_DESTINATION, (), message.Flush("nobody")),
             (why.STOP_NO_DESTINATION, (), message.Stop("nobody")),
             (why.SET_FLOW_MODE_NO_DESTINATION, (), message.SetFlowMode("nobody", 0)),
-        ),
-        *of(
-            "dtx",
             (why.DTX_START_ILLEGAL, (), dtx.Start(xid)),
             (why.DTX_START_KNOWN, ended, dtx.Start(known)),
             (why.DTX_START_JOIN_AND_RESUME, (dtx.Select(),), dtx.Start(xid, True, True)),
@@ -135,8 +126,8 @@ def trespasses(setting: Setting) -> list[Trespass]:
             (why.DTX_FORGET_ILLEGAL, ended, dtx.Forget(known)),
             (why.DTX_GET_TIMEOUT_UNKNOWN, (), dtx.GetTimeout(xid)),
             (why.DTX_SET_TIMEOUT_UNKNOWN, (), dtx.SetTimeout(xid, 60)),
-        ),
-    ]  # fmt: skip
+        )
+    ]
 
 
 STRANGE: Final = {"no-such": "thing"}
