@@ -355,7 +355,7 @@ def test_the_fast_path_does_what_the_slow_one_does() -> None:
             for _ in range(3):
                 if fast:
                     event = hear_transfer(
-                        session, message.Transfer("d", mode, 0), b"", b"body", False, 0, session.subscriptions["d"]
+                        session, message.Transfer("d", mode, 0), b"", b"body", False, session.subscriptions["d"]
                     )
                     assert event is not None
                     carrier._emit(event)
@@ -370,14 +370,14 @@ def test_the_fast_path_does_what_the_slow_one_does() -> None:
 def test_the_fast_path_without_a_point_or_news() -> None:
     transfer = message.Transfer("d", 0, 0)
     _, session = client()
-    assert hear_transfer(session, transfer, b"", b"", False, 0, None) is None
+    assert hear_transfer(session, transfer, b"", b"", False, None) is None
     assert standing(session) == "ended"
     carrier, session = client()
     (subscription,) = subscribed(session, "d")
     carrier.hear(c.CommandPoint(0, 0))
-    assert isinstance(hear_transfer(session, transfer, b"", b"", False, 0, subscription), TransferReceived)
+    assert isinstance(hear_transfer(session, transfer, b"", b"", False, subscription), TransferReceived)
     carrier.hear(c.CommandPoint(0, 0))
-    assert hear_transfer(session, transfer, b"", b"", False, 0, subscription) is None
+    assert hear_transfer(session, transfer, b"", b"", False, subscription) is None
 
 
 def malformed(rule: str, code: int, offset: int, legal: tuple[str, ...] = ()) -> Malformed:

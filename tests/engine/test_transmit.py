@@ -237,7 +237,8 @@ def test_an_error_code_goes_out_in_an_exception_behind_what_was_gathered() -> No
     session.send(execution.Sync())
     carrier.out.clear()
     carrier.happened()
-    violate(session, "a.rule", "said", ("legal",), 542, 99, "text", 7, (4, 1))
+    carrier.channel(0).channels.offset = 99
+    violate(session, "a.rule", "said", ("legal",), 542, "text", 7, (4, 1))
     assert carrier.said() == [
         c.Completed(RangeSet.of(0)),
         execution.Exception_(542, 7, 4, 1, None, "a.rule: text"),
@@ -254,6 +255,6 @@ def test_an_error_code_goes_out_in_an_exception_behind_what_was_gathered() -> No
 
 def test_a_detach_code_goes_out_in_detached() -> None:
     carrier, session = attached_session("client")
-    violate(session, "a.rule", "said", (), 4, 0, "text")
+    violate(session, "a.rule", "said", (), 4, "text")
     assert carrier.said() == [c.Detached(b"s", 4)]
     assert carrier.channel(0).free

@@ -121,15 +121,16 @@ class Channel:
 
     def receive_control(self, control: Control, offset: int, octets: int = 0) -> None:
         """Handles a control of class session of `octets` octets, whose frame begins at `offset` in the peer's octets."""
+        self.channels.offset = offset
         verb = attachment_verb(control.VERB)
         if verb == OTHER:
-            if self._hears(FRAME_HEADER_SIZE + octets, offset):
+            if self._hears(FRAME_HEADER_SIZE + octets):
                 assert self.session is not None
-                hear_control(self.session, control, offset)
+                hear_control(self.session, control)
             return
         if self._about_another(control):
             return
-        _ATTACHMENT[type(control)](self, control, self.dialogue.step(self.peer, verb) is not None, offset)
+        _ATTACHMENT[type(control)](self, control, self.dialogue.step(self.peer, verb) is not None)
 
     def _about_another(self, control: Control) -> bool:
         """Words about another session than the one attached here: they are answered, and change nothing.
@@ -148,34 +149,34 @@ class Channel:
 
     def receive_command(self, assembly: Assembly) -> None:
         """Handles an assembly of track 1: decodes the command, checks the header, steps the session."""
-        session = self.session
+        self.channels.offset, session = assembly.start, self.session
         hears = session is not None and session._hears and session._state != "refused"
-        if (hears or self._hears(FRAME_HEADER_SIZE + octets_in(assembly), assembly.start)) and session is not None:
+        if (hears or self._hears(FRAME_HEADER_SIZE + octets_in(assembly))) and session is not None:
             hear_assembly(session, assembly)
 
     def receive_malformed(self, malformed: Malformed) -> None:
         """Handles a command that could not be assembled (error codes above 501 concern the session alone)."""
-        if self._hears(FRAME_HEADER_SIZE, malformed.offset):
+        self.channels.offset = malformed.offset
+        if self._hears(FRAME_HEADER_SIZE):
             session = self.session
             assert session is not None
             id: int | None = None
             if malformed.code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session._inbound.pointed:
                 id = session._inbound.take()  # of the command that is too large: its sender wants to know which
                 session._inbound.outstanding.add(id)
-            said, legal, offset = malformed.said, malformed.legal, malformed.offset
-            violate(session, malformed.rule, said, legal, malformed.code, offset, malformed.text, id)
+            violate(session, malformed.rule, malformed.said, malformed.legal, malformed.code, malformed.text, id)
 
-    def discard(self, octets: int, offset: int) -> None:
-        """Counts `octets` octets, which end at `offset`, that no session processes."""
+    def discard(self, octets: int) -> None:
+        """Counts `octets` octets that no session processes."""
         self.discarded += octets
-        self.channels.discard(octets, self.number, offset)
+        self.channels.discard(octets, self.number)
 
     def in_step(self) -> None:
         """The other side knows what became of the session: what was discarded was on its way."""
         self.channels.discarded -= self.discarded
         self.discarded = 0
 
-    def _hears(self, octets: int, offset: int) -> bool:
+    def _hears(self, octets: int) -> bool:
         """Whether the `octets` octets that come count.  Without an attached session it discards them, and tells the other side.
 
         Behind an exception of its own the other side says nothing but detach: the rest is as good as discarded.
@@ -183,15 +184,15 @@ class Channel:
         session = self.session
         if session is not None and session._hears:
             if session._state == "refused":
-                self.discard(octets, offset)
+                self.discard(octets)
             return True
-        self.discard(octets, offset)
+        self.discard(octets)
         in_flight = self.dialogue.can(self.peer, OTHER)  # said before the other side heard our detach or detached
         if not in_flight and self.requested is None and self.session is None:
             self.say(controls.Detached(b"", DetachCode.NOT_ATTACHED))
         return False
 
-    def _attach(self, control: controls.Attach, refused: bool, offset: int) -> None:
+    def _attach(self, control: controls.Attach, refused: bool) -> None:
         session, name = self.session, control.name or b""
         if session is not None:
             if session._hears:
@@ -213,19 +214,17 @@ class Channel:
         self.requested_force = control.force
         self.carrier._emit(AttachRequested(name, self.number, control.force))
 
-    def _attached(self, control: controls.Attached, refused: bool, offset: int) -> None:
+    def _attached(self, control: controls.Attached, refused: bool) -> None:
         session, name = self.session, control.name or b""
         if session is not None and session.state == "attaching" and session.name == name:
             session._attached(self.peer)
         elif session is not None and session.name != name and session._hears and session.profile.strict:
             text = f"another session is attached here: {session_name(session.name)}"
-            violate(
-                session, "session.attached", f"attached({session_name(name)})", (), ErrorCode.INVALID_ARGUMENT, offset, text
-            )
+            violate(session, "session.attached", f"attached({session_name(name)})", (), ErrorCode.INVALID_ARGUMENT, text)
         elif session is None and refused and self.dialogue.state(self.own) == "detached":
             self.say(controls.Detached(name, DetachCode.NOT_ATTACHED))
 
-    def _detach(self, control: controls.Detach, refused: bool, offset: int) -> None:
+    def _detach(self, control: controls.Detach, refused: bool) -> None:
         session = self.session
         if session is None:
             waits = self.dialogue.state(self.own) == "detaching"
@@ -238,7 +237,7 @@ class Channel:
             text = session._cause if over else ""
             session._leave(Origin.PEER, DetachCode.NORMAL, text, ended=over, keep=session.state == "attaching")
 
-    def _detached(self, control: controls.Detached, refused: bool, offset: int) -> None:
+    def _detached(self, control: controls.Detached, refused: bool) -> None:
         session, code = self.session, control.code or 0
         self.in_step()
         if session is None:
@@ -324,7 +323,7 @@ class Channel:
         return f"<Channel {self.number}>"
 
 
-_ATTACHMENT: Final[dict[type[Control], Callable[[Channel, Any, bool, int], None]]] = {  # Any: each row takes its own control
+_ATTACHMENT: Final[dict[type[Control], Callable[[Channel, Any, bool], None]]] = {  # Any: each row takes its own control
     controls.Attach: Channel._attach,
     controls.Attached: Channel._attached,
     controls.Detach: Channel._detach,
@@ -362,6 +361,7 @@ class Channels(Endpoints):
         "_touched",
         "discarded",
         "layout",
+        "offset",
         "requests",
         "used",
     )
@@ -384,6 +384,8 @@ class Channels(Endpoints):
         self._replies: OneRange | None = None
         self.discarded = 0
         """Octets that arrived for no session, as far as they count (limits.discarded_octets)."""
+        self.offset = 0
+        """Where in the other side's octets the unit begins that is handled now."""
 
     # --- by number and by name --------------------------------------------------------------------------------------------
 
@@ -508,14 +510,14 @@ class Channels(Endpoints):
         self.sweep(channel)
 
     def hear_plain(self, cut: Cut) -> Event | None:
-        known, header, _, body, offset, end = cut
+        known, header, _, body, self.offset, end = cut
         session: Session
         session, subscription = known.account
         if session._speaks:  # what was learned is forgotten when another session takes the channel
-            return hear_transfer(session, known.command, header, body, known.sync, offset, subscription)
+            return hear_transfer(session, known.command, header, body, known.sync, subscription)
         number = known.channel
         channel = self.at(number)
-        channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body or None, offset, end))
+        channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body or None, self.offset, end))
         self.sweep(channel)
         return None
 
@@ -529,25 +531,26 @@ class Channels(Endpoints):
         reply = replies.cut(reader, False)
         if reply is None:
             return UNHEARD
-        _, timely, number, low, high, start, end = reply
+        _, timely, number, low, high, self.offset, end = reply
         channel = self.used.get(number)
         session = None if channel is None else channel.session
         if session is None or not session._hears:
-            replies.put_back(reader, end - start)
+            replies.put_back(reader, end - self.offset)
             return UNHEARD
-        return completed_run(session, low, high, timely, start)
+        return completed_run(session, low, high, timely)
 
     def hear_malformed(self, malformed: Malformed) -> None:
         self.at(malformed.channel).receive_malformed(malformed)
 
     def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
+        self.offset = offset
         for number, octets in passed.items():
             if (channel := self.used.get(number)) is not None:
-                channel.discard(octets, offset)
+                channel.discard(octets)
             else:
-                self.discard(octets, number, offset)
+                self.discard(octets, number)
 
-    def discard(self, octets: int, number: int, offset: int) -> None:
+    def discard(self, octets: int, number: int) -> None:
         """Counts `octets` octets on a channel that has no session; too many end the connection."""
         self.discarded += octets
         carrier = self._carrier
@@ -557,7 +560,7 @@ class Channels(Endpoints):
                 Violation(
                     carrier.peer, "limits.discarded_octets", "octets for no session",
                     ("session.attach", f"at most {most} octets on channels without a session"), CloseCode.CONNECTION_FORCED,
-                    number, offset, f"{self.discarded} octets came on channels on which no session is attached",
+                    number, self.offset, f"{self.discarded} octets came on channels on which no session is attached",
                 )
             )  # fmt: skip
 

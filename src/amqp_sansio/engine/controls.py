@@ -24,25 +24,23 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
 
-def hear_control(session: Session, control: Control, offset: int) -> None:
+def hear_control(session: Session, control: Control) -> None:
     """Handles a control of class session other than attach, attached, detach and detached."""
-    hear = _CONTROLS.get(type(control))
-    if hear is not None:
-        hear(session, control, offset)
+    _CONTROLS[type(control)](session, control)
 
 
-def _request_timeout(session: Session, control: controls.RequestTimeout, offset: int) -> None:
+def _request_timeout(session: Session, control: controls.RequestTimeout) -> None:
     granted = least(control.timeout, session._max_timeout)
     session._say(controls.Timeout(granted))
     session._granted(granted)
 
 
-def _timeout(session: Session, control: controls.Timeout, offset: int) -> None:
+def _timeout(session: Session, control: controls.Timeout) -> None:
     session._granted(least(control.timeout, session._wanted))
     session._emit(TimeoutGranted(session.name, control.timeout))
 
 
-def _command_point(session: Session, control: controls.CommandPoint, offset: int) -> None:
+def _command_point(session: Session, control: controls.CommandPoint) -> None:
     id = control.command_id or 0
     if control.command_offset:
         # We keep no part of a command, so nothing can be continued.
@@ -52,15 +50,14 @@ def _command_point(session: Session, control: controls.CommandPoint, offset: int
             f"command-point({id}, {control.command_offset})",
             (f"command-point({id}, 0)",),
             DetachCode.UNKNOWN_IDS,
-            offset,
             "nothing is kept of a command that was not received whole",
         )
         return
     session._inbound.point(id)
-    _check_ranges(session, control.VERB, offset)
+    _check_ranges(session, control.VERB)
 
 
-def _check_ranges(session: Session, said: str, offset: int) -> None:
+def _check_ranges(session: Session, said: str) -> None:
     most = session.limits.ranges
     ranges = max(session._inbound.ranges, session._outbound.known.range_count)
     if ranges > most:
@@ -70,12 +67,11 @@ def _check_ranges(session: Session, said: str, offset: int) -> None:
             said,
             (f"at most {most} ranges",),
             ErrorCode.RESOURCE_LIMIT_EXCEEDED,
-            offset,
             f"what is kept of it falls into {ranges} ranges",
         )
 
 
-def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet, offset: int) -> bool:
+def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet) -> bool:
     """Returns whether a set with ids that nobody has sent ends the session.  It does wherever an observer would report it."""
     if not beyond:
         return False
@@ -85,13 +81,12 @@ def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet, offset
         f"{verb} {ids}",
         (f"{verb} without {beyond}",),
         ErrorCode.INVALID_ARGUMENT,
-        offset,
         f"{beyond} were never sent",
     )
     return True
 
 
-def _expected(session: Session, control: controls.Expected, offset: int) -> None:
+def _expected(session: Session, control: controls.Expected) -> None:
     outbound = session._outbound
     ids = control.commands or EMPTY
     if not outbound.hear_expected():
@@ -102,36 +97,35 @@ def _expected(session: Session, control: controls.Expected, offset: int) -> None
                 f"session.expected {ids}",
                 ("session.completed", "session.confirmed"),
                 ErrorCode.ILLEGAL_STATE,
-                offset,
                 "expected only answers a flush",
             )
         return
     if session.state == "resuming":
-        replaying.resume(session, ids, offset)
+        replaying.resume(session, ids)
 
 
-def _confirmed(session: Session, control: controls.Confirmed, offset: int) -> None:
+def _confirmed(session: Session, control: controls.Confirmed) -> None:
     ids = control.commands or EMPTY
     outbound = session._outbound
     beyond = outbound.beyond(ids)
     if not session.profile.strict and beyond.ranges == ((outbound.next_id, outbound.next_id),):
         beyond = EMPTY  # qpidd's set ends one id too late
-    if _beyond(session, control.VERB, ids, beyond, offset):
+    if _beyond(session, control.VERB, ids, beyond):
         return
     news = outbound.confirm(ids)
     if news:
         session._emit(CommandsConfirmed(session.name, news))
 
 
-def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> None:
+def completed(session: Session, ids: RangeSet, timely: bool) -> None:
     """Handles session.completed: the peer has executed these commands."""
     outbound = session._outbound
     beyond = outbound.beyond(ids)
-    if beyond and _beyond(session, controls.Completed.VERB, ids, beyond, offset):
+    if beyond and _beyond(session, controls.Completed.VERB, ids, beyond):
         return
     news = outbound.completed(ids, timely, beyond)
     if outbound.known.range_count > session.limits.ranges:
-        _check_ranges(session, controls.Completed.VERB, offset)
+        _check_ranges(session, controls.Completed.VERB)
         if session._channel is None:
             return
     if timely:
@@ -149,7 +143,7 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
             session._emit(event)
 
 
-def completed_run(session: Session, low: int, high: int, timely: bool, offset: int) -> CommandsCompleted | None:
+def completed_run(session: Session, low: int, high: int, timely: bool) -> CommandsCompleted | None:
     """Does the same as `completed` for one range of ids.
 
     Returns the event if it is the only effect, instead of queueing it.
@@ -159,20 +153,20 @@ def completed_run(session: Session, low: int, high: int, timely: bool, offset: i
         subscribers.windows or subscribers.replenished or session._subscriptions.withdrawals or session._outbound.asked
         or session._contents is not None or (news := outbound.completed_run(low, high, timely)) is None
     ):  # fmt: skip
-        completed(session, RangeSet.span(low, high), timely, offset)
+        completed(session, RangeSet.span(low, high), timely)
         return None
     if timely:
         session._touch()
     return CommandsCompleted(session.name, news)
 
 
-def _known_completed(session: Session, control: controls.KnownCompleted, offset: int) -> None:
+def _known_completed(session: Session, control: controls.KnownCompleted) -> None:
     ids = control.commands or EMPTY
-    if not _beyond(session, control.VERB, ids, session._inbound.beyond(ids), offset):
+    if not _beyond(session, control.VERB, ids, session._inbound.beyond(ids)):
         session._inbound.known_completed(ids)
 
 
-def _flush(session: Session, control: controls.Flush, offset: int) -> None:
+def _flush(session: Session, control: controls.Flush) -> None:
     inbound = session._inbound
     if control.expected:
         inbound.stream.step(session.peer, FLUSH_EXPECTED)
@@ -181,12 +175,12 @@ def _flush(session: Session, control: controls.Flush, offset: int) -> None:
     session._touch()
 
 
-def _gap(session: Session, control: controls.Gap, offset: int) -> None:
+def _gap(session: Session, control: controls.Gap) -> None:
     ids, channel = control.commands or EMPTY, session._place
     if session._inbound.begun and session._inbound.cursor in ids:
         channel.channels.break_off(channel.number)
     news = session._inbound.gap(ids)
-    _check_ranges(session, control.VERB, offset)
+    _check_ranges(session, control.VERB)
     if session._channel is not None:
         if news:
             session._emit(CommandsSkipped(session.name, news))
@@ -195,15 +189,13 @@ def _gap(session: Session, control: controls.Gap, offset: int) -> None:
             session._touch()
 
 
-_CONTROLS: Final[dict[type[Control], Callable[[Session, Any, int], None]]] = {  # Any: each row takes its own control
+_CONTROLS: Final[dict[type[Control], Callable[[Session, Any], None]]] = {  # Any: each row takes its own control
     controls.RequestTimeout: _request_timeout,
     controls.Timeout: _timeout,
     controls.CommandPoint: _command_point,
     controls.Expected: _expected,
     controls.Confirmed: _confirmed,
-    controls.Completed: lambda session, control, offset: completed(
-        session, control.commands or EMPTY, control.timely_reply, offset
-    ),
+    controls.Completed: lambda session, control: completed(session, control.commands or EMPTY, control.timely_reply),
     controls.KnownCompleted: _known_completed,
     controls.Flush: _flush,
     controls.Gap: _gap,

@@ -97,7 +97,9 @@ def hear(session: Session, id: int, command: Command) -> Objection | None:
         text = f"more than {most} branches are suspended on one session"
         return Objection("limits.suspended_branches", verb, legal, int(ErrorCode.RESOURCE_LIMIT_EXCEEDED), text)
     cell = demarcation.refusal(verb)
-    code = None if cell is None or _handed_on(demarcation, cell, command) else _code(session, cell)
+    # The coordinator must refuse what depends on the branch rather than on the session.
+    again = isinstance(command, dtx.Start) and key_of(command.xid) == demarcation.associated
+    code = None if cell is None or again or (cell.state, cell.verb) in rows.HANDED_ON else _code(session, cell)
     if cell is not None and code is not None:
         words = demarcation.words(verb, command)
         return Objection(cell.rule, words, demarcation.legal(verb), code, f"{words} in state {state_of(demarcation)}")
@@ -113,12 +115,6 @@ def hear_subscribe(session: Session) -> Objection | None:
         return None
     text = "the session is transactional"
     return Objection(cell.rule, rows.SUBSCRIBE_NONE, ("message.subscribe with accept-mode explicit",), code, text)
-
-
-def _handed_on(demarcation: Demarcation, cell: rows.Forbidden, command: Command) -> bool:
-    """Returns whether the coordinator must refuse it: the right code depends on the branch, not on the session."""
-    again = isinstance(command, dtx.Start) and key_of(command.xid) == demarcation.associated
-    return again or (cell.state, cell.verb) in rows.HANDED_ON
 
 
 def _code(session: Session, cell: rows.Forbidden) -> int | None:

@@ -41,7 +41,7 @@ _new: Final = tuple.__new__  # what a NamedTuple does, at a third of the cost
 def hear_assembly(session: Session, assembly: Assembly) -> None:
     """Handles an undecoded command."""
     carrier, layout = session._carrier, session._layout
-    payload, header, body, offset = assembly.payload, assembly.header, assembly.body, assembly.start
+    payload, header, body = assembly.payload, assembly.header, assembly.body
     if session._state == "resuming" and not holds(session, assembly):
         return
     what = "command"
@@ -54,31 +54,31 @@ def hear_assembly(session: Session, assembly: Assembly) -> None:
                 layout.decode_headers(header, 0, len(header), carrier.reading)
     except DecodeError as error:
         codes = codes_of(payload)
-        id = _take(session, layout.verb_of("command", *codes), offset)
+        id = _take(session, layout.verb_of("command", *codes))
         if id >= 0:
-            _undecodable(session, id, what, codes, error, offset)
+            _undecodable(session, id, what, codes, error)
         return
     if isinstance(command, message.Transfer):
         subscription = session._subscriptions.current.get(command.destination or "")
         if header is not None and session._channel is not None and (subscription is not None or session.delivers):
             channel = session._channel
             channel.channels.learn(channel.number, payload, command, sync, (session, subscription))
-        event = hear_transfer(session, command, header or b"", body or b"", sync, offset, subscription, body == b"")
+        event = hear_transfer(session, command, header or b"", body or b"", sync, subscription, body == b"")
         if event is not None:
             session._emit_command(event)
         return
-    id = _take(session, command.VERB, offset)
+    id = _take(session, command.VERB)
     if id >= 0:
-        _hear_command(session, id, command, header or b"", body or b"", sync, offset, codes_of(payload))
+        _hear_command(session, id, command, header or b"", body or b"", sync, codes_of(payload))
 
 
-def _take(session: Session, said: str, offset: int) -> int:
+def _take(session: Session, said: str) -> int:
     """Returns the id of a command that arrived; negative when it does not count and has been dealt with."""
     inbound = session._inbound
     if not inbound.pointed:
         code: int = DetachCode.UNKNOWN_IDS if session.profile.unpointed == "unknown-ids" else ErrorCode.ILLEGAL_STATE
         text = "command data before any command-point"
-        violate(session, RULE_UNPOINTED, said, ("session.command-point",), code, offset, text)
+        violate(session, RULE_UNPOINTED, said, ("session.command-point",), code, text)
         return DUPLICATE
     id = inbound.take()
     if id < 0:
@@ -90,12 +90,12 @@ def _take(session: Session, said: str, offset: int) -> int:
     return id
 
 
-def _undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
+def _undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError) -> None:
     """Reports a command that cannot be decoded, or its header (`what`)."""
     session._inbound.outstanding.add(id)
     said = session._layout.verb_of("command", *codes)
     code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
-    violate(session, rule_of(what, error), said, legal_of(error), code, offset, str(error), id, codes)
+    violate(session, rule_of(what, error), said, legal_of(error), code, str(error), id, codes)
 
 
 def hear_transfer(
@@ -104,7 +104,6 @@ def hear_transfer(
     header: bytes,
     body: bytes,
     sync: bool,
-    offset: int,
     subscription: Subscription | None,
     empty_body: bool = False,
 ) -> TransferReceived | None:
@@ -117,7 +116,7 @@ def hear_transfer(
     id = inbound.cursor
     if id == inbound.next_id and inbound.pointed and session._speaks:  # nearly always: `_take` inlined
         inbound.cursor = inbound.next_id = (id + 1) & 0xFFFFFFFF
-    elif (id := _take(session, transfer.VERB, offset)) < 0:
+    elif (id := _take(session, transfer.VERB)) < 0:
         return None
     accept_mode = transfer.accept_mode
     if COMPILED:
@@ -139,15 +138,22 @@ def hear_transfer(
             if session._carrier.eager_headers:
                 _ = event.headers
         except DecodeError as error:
-            _undecodable(session, id, "header", (4, 1), error, offset)
+            _undecodable(session, id, "header", (4, 1), error)
             return None
     if accept_mode == NONE and session.completes_on_hand_out:
         if subscription is None:
             if not session.delivers:
-                _to_nobody(session, id, transfer, offset)
+                _to_nobody(session, id, transfer)
                 return None
-        elif subscription._book.limited and not _spend(session, subscription, id, header, body, offset):
-            return None
+        elif subscription._book.limited:
+            octets = len(header) + len(body) if session.counts_headers else len(body)
+            charge = octets if session.charges_headers else len(body)
+            unit = subscription._book.spend(octets, charge)
+            if unit is not None:
+                inbound.outstanding.add(id)
+                _beyond_credit(session, subscription, id, unit, charge)
+                return None
+            session._subscriptions.complete(subscription, 1, octets, charge)
         highs = inbound.known.highs
         if highs and highs[-1] == id - 1:  # `add` inlined
             highs[-1] = id
@@ -167,17 +173,17 @@ def hear_transfer(
         field = "message.accept-mode" if accept_mode and accept_mode != NONE else "message.acquire-mode"
         text = "no such mode"
         said = f"message.transfer({accept_mode}, {acquire_mode})"
-        violate(session, field, said, ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, offset, text, id, (4, 1))
+        violate(session, field, said, ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text, id, (4, 1))
         return None
     inbound.outstanding.add(id)
     octets = len(header) + len(body) if session.counts_headers else len(body)
     charge = octets if session.charges_headers else len(body)
     if subscription is None:
         if not session.delivers:
-            _to_nobody(session, id, transfer, offset)
+            _to_nobody(session, id, transfer)
             return None
-    elif (unit := subscription._book.spend(octets, charge)) is not None:
-        _beyond_credit(session, subscription, id, unit, charge, offset)
+    elif (lacking := subscription._book.spend(octets, charge)) is not None:
+        _beyond_credit(session, subscription, id, lacking, charge)
         return None
     # `Profile.publish_is_explicit` inlined; a delivery without a mode is explicit
     explicit = accept_mode == EXPLICIT if accept_mode is not None else session.profile.strict or not session.delivers
@@ -187,41 +193,28 @@ def hear_transfer(
         deliveries = session._transfers.deliveries
         deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False, charge))
         if len(deliveries) > session.limits.incomplete_commands:
-            _too_many(session, id, transfer.VERB, (4, 1), offset)
+            _too_many(session, id, transfer.VERB, (4, 1))
             return None
     if session.profile.completion == "on_hand_out":
         session._complete_now(RangeSet.of(id))
     return event
 
 
-def _spend(session: Session, subscription: Subscription, id: int, header: bytes, body: bytes, offset: int) -> bool:
-    """Counts a message that is complete when handed out; returns False when it exceeds the credit."""
-    octets = len(header) + len(body) if session.counts_headers else len(body)
-    charge = octets if session.charges_headers else len(body)
-    unit = subscription._book.spend(octets, charge)
-    if unit is not None:
-        session._inbound.outstanding.add(id)
-        _beyond_credit(session, subscription, id, unit, charge, offset)
-        return False
-    session._subscriptions.complete(subscription, 1, octets, charge)
-    return True
-
-
-def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: int, charge: int, offset: int) -> None:
+def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: int, charge: int) -> None:
     book = subscription._book
     left = (book.most_octets if unit == OCTET else book.most_messages) or 0
     text = f"beyond the credit of its destination in unit {UNITS[unit]}"
     said = f"message.transfer of {charge} octets to destination {subscription.destination[:80]!r}"
     legal = (f"message.transfer of at most {left} octets",) if unit == OCTET and left else ()
-    violate(session, CREDIT_RULE, said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text, id, (4, 1))
+    violate(session, CREDIT_RULE, said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, id, (4, 1))
 
 
-def _to_nobody(session: Session, id: int, transfer: message.Transfer, offset: int) -> None:
+def _to_nobody(session: Session, id: int, transfer: message.Transfer) -> None:
     session._inbound.outstanding.add(id)
     said = f"message.transfer to destination {(transfer.destination or '')[:80]!r}"
     legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session._subscriptions.current)[:8]])
     text = "we have no subscription with that destination"
-    violate(session, DESTINATION_RULE, said, legal, ErrorCode.NOT_FOUND, offset, text, id, (4, 1))
+    violate(session, DESTINATION_RULE, said, legal, ErrorCode.NOT_FOUND, text, id, (4, 1))
 
 
 def _hear_command(
@@ -231,13 +224,12 @@ def _hear_command(
     header: bytes,
     body: bytes,
     sync: bool,
-    offset: int,
     codes: tuple[int, int],
 ) -> None:
     inbound = session._inbound
     if isinstance(command, execution.Result):
         session._complete_one(id)
-        _hear_result(session, command, offset)
+        _hear_result(session, command)
         return
     if isinstance(command, execution.Exception_):
         session._complete_one(id)
@@ -246,7 +238,7 @@ def _hear_command(
     if isinstance(command, execution.Sync):
         inbound.add_sync(id)
         if inbound.sync_count > session.limits.incomplete_commands:
-            _too_many(session, id, command.VERB, codes, offset)
+            _too_many(session, id, command.VERB, codes)
             return
         session._touch()
         session._emit_command(CommandReceived(session.name, id, command, sync))
@@ -254,10 +246,10 @@ def _hear_command(
     inbound.outstanding.add(id)
     if COMMAND_SPEAKERS.get(command.VERB) == session.role:
         text = f"only the {session.role} says {command.VERB}"
-        violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)
+        violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, text, id, codes)
         return
     if inbound.owe(id, *codes, command.RESULT) > session.limits.incomplete_commands:
-        _too_many(session, id, command.VERB, codes, offset)
+        _too_many(session, id, command.VERB, codes)
         return
     note = _NOTES.get(type(command))
     outbound = session._outbound
@@ -265,7 +257,7 @@ def _hear_command(
     if note is not None or command.VERB in CONTENT_VERBS:
         wrong = note(session, id, command) if note is not None else hear_content(session, id, command, header, body)
         if wrong is not None:
-            violate(session, wrong.rule, wrong.said, wrong.legal, wrong.code, offset, wrong.text, id, codes)
+            violate(session, wrong.rule, wrong.said, wrong.legal, wrong.code, wrong.text, id, codes)
             return
     event = CommandReceived(session.name, id, command, sync, header, body)
     if header and session._minds_headers:
@@ -278,27 +270,27 @@ def _hear_command(
         session._complete_now(RangeSet.of(id))
 
 
-def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offset: int) -> None:
+def _too_many(session: Session, id: int, said: str, codes: tuple[int, int]) -> None:
     most = session.limits.incomplete_commands
     legal = (f"at most {most} commands under way",)
     text = f"more than {most} commands are neither settled nor complete"
-    violate(session, "limits.incomplete_commands", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text, id, codes)
+    violate(session, "limits.incomplete_commands", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, id, codes)
 
 
-def _hear_result(session: Session, command: execution.Result, offset: int) -> None:
+def _hear_result(session: Session, command: execution.Result) -> None:
     id, outbound = command.command_id, session._outbound
     asked = None if id is None else outbound.asked_for(id)
     if id is None or asked is None:
         if session.profile.strict:
             text = "no command waits for this result"
             legal = tuple([f"execution.result for {waiting}" for waiting, each in outbound.asked.items() if each.RESULT][:8])
-            violate(session, command.VERB, f"execution.result for {id}", legal, ErrorCode.INVALID_ARGUMENT, offset, text)
+            violate(session, command.VERB, f"execution.result for {id}", legal, ErrorCode.INVALID_ARGUMENT, text)
         return
     value = command.value
     if value is not None and value.NAME != asked.RESULT:
         said, text = f"execution.result {value.NAME} for {id}", f"the result of {asked.VERB} is another"
         legal = (f"execution.result {asked.RESULT} for {id}",)
-        violate(session, RESULT_RULE, said, legal, ErrorCode.INVALID_ARGUMENT, offset, text)
+        violate(session, RESULT_RULE, said, legal, ErrorCode.INVALID_ARGUMENT, text)
         return
     if isinstance(asked, message.Acquire):
         acquired = value.transfers if isinstance(value, message.Acquired) else None

@@ -157,7 +157,10 @@ class Observer:
                     ear.told = True
                     self._checker.say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen(ear.reason))
                     self._lose(speaker)
-                if ear.ended and not self._awaits(ear):
+                if ear.state == GUESSING:  # one side, at its end, waits for the other to show the dialect
+                    if all(each.ended for each in self._ears.values()):
+                        self._plug(self._plugged, False)
+                elif ear.ended:
                     self._close(speaker)
                 self._at = None
             elif self._inbox:
@@ -228,15 +231,6 @@ class Observer:
             ear.lost(what)
             self._lose(speaker)
             self._checker.say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
-
-    def _awaits(self, ear: Ear) -> bool:
-        """Returns whether one side, at its end, waits for the other to show the dialect; when both have ended, it is the first
-        one."""
-        if ear.state != GUESSING:
-            return False
-        if self._ears["C"].ended and self._ears["S"].ended:
-            self._plug(self._plugged, False)
-        return True
 
     def _close(self, speaker: Speaker) -> None:
         """Reports the end of `speaker`, all of whose events were returned."""

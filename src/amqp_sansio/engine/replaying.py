@@ -62,7 +62,7 @@ def _ids(kept: MutableRangeSet, spans: list[Range]) -> Iterator[int]:
             start = first[0] + 1
 
 
-def resume(session: Session, ids: RangeSet, offset: int) -> None:
+def resume(session: Session, ids: RangeSet) -> None:
     """Starts the replay of the commands that the peer has reported as missing."""
     outbound = session._outbound
     if not ids and not session.has_state:
@@ -78,7 +78,6 @@ def resume(session: Session, ids: RangeSet, offset: int) -> None:
             f"session.expected {ids}",
             (f"session.expected {RangeSet.of(outbound.next_id)}",),
             ErrorCode.INVALID_ARGUMENT,
-            offset,
             f"the next command was never sent: {outbound.next_id}",
         )
         return
@@ -135,7 +134,7 @@ def holds(session: Session, assembly: Assembly) -> bool:
     said = session._layout.verb_of("command", *codes_of(assembly.payload))
     text = f"{octets} octets of commands came before all that was in doubt was sent again"
     legal = ("session.expected", f"at most {most} octets of commands before")
-    violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, assembly.start, text)
+    violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)
     return False
 
 

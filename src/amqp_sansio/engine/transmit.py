@@ -393,7 +393,6 @@ def violate(
     said: str,
     legal: tuple[str, ...],
     code: int,
-    offset: int,
     text: str,
     id: int | None = None,
     codes: tuple[int | None, int | None] = (None, None),
@@ -404,7 +403,7 @@ def violate(
     """
     channel = session._place
     code = int(code)
-    violation = Violation(session.peer, rule, said, legal, code, channel.number, offset, text)
+    violation = Violation(session.peer, rule, said, legal, code, channel.number, channel.channels.offset, text)
     detach_code = code if code <= DetachCode.UNKNOWN_IDS else None
     if detach_code is not None:
         channel.say(controls.Detached(session.name, code))
