@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.conversation.channels.stage import Stage, staged
 
 from amqp_sansio.conversation.channels.calls import Fetch
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
-from amqp_sansio.errors import LimitError
+from amqp_sansio.errors import EncodeError, LimitError
 from amqp_sansio.events import MethodReceived
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec.methods import basic, queue
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods import basic, exchange, queue
 from amqp_sansio.spec.methods import channel as channels
 
 
@@ -164,3 +167,38 @@ def test_a_caller_who_left_a_channel_that_ended_gives_nothing_back() -> None:
     stage.cut()
     for each in (came, empty, lost):
         each.leave()
+
+
+@pytest.mark.parametrize("wrong", [[], {}, 5, b"q"])
+def test_a_wrong_name_is_refused_before_the_topology_reads_it(wrong: Any) -> None:
+    """The function that chooses what is declared again gets to see only what can be sent."""
+    chosen: list[Method] = []
+
+    def choose(method: Method) -> bool:
+        chosen.append(method)
+        return True
+
+    stage = staged(topology=choose)
+    core = stage.open()
+    for said in (
+        declare(wrong),
+        exchange.Declare(wrong),
+        queue.Bind(wrong, "x"),
+        queue.Bind("q", wrong),
+        exchange.Bind("x", wrong),
+    ):
+        with pytest.raises(EncodeError):
+            core.execute(said)
+    assert chosen == []
+    stage.get(core.execute(declare("q")))
+    assert len(stage.client.topology) == 1
+
+
+def test_a_declaration_with_a_bit_that_is_none_is_declared_again() -> None:
+    """It goes out as 0: a declaration that is not passive."""
+    stage = staged()
+    core = stage.open()
+    none: Any = None
+    stage.get(core.execute(queue.Declare("q", none)))
+    stage.get(core.execute(exchange.Declare("x", "fanout", none)))
+    assert ([*stage.client.topology.queues], [each.exchange for each in stage.client.topology.exchanges]) == (["q"], ["x"])

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.channels.message import Message
+from amqp_sansio.conversation.channels.topology import DECLARING
 from amqp_sansio.conversation.channels.words import with_queue
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.channels.base import waits
@@ -50,6 +51,8 @@ class Calls:
         """Sends a method; settled with its answer, or at once with the method itself where none comes."""
         core = self._core
         channel, topology = core.channel, core.client.topology
+        if isinstance(method, DECLARING):
+            channel._channels.codec.methods.encode(method)  # raises for wrong fields, before the topology reads them
         declares = topology.must_have_room(method)
         core.flush()
         id = channel.send(method)

@@ -13,6 +13,7 @@ from amqp_sansio.spec.methods import exchange, queue
 
 Declared: TypeAlias = exchange.Declare | queue.Declare | queue.Bind | exchange.Bind
 """What can be declared again."""
+DECLARING: Final = exchange.Declare, queue.Declare, queue.Bind, exchange.Bind
 Chosen: TypeAlias = Callable[[Declared], bool]
 """Whether something is to be declared again."""
 _Key: TypeAlias = tuple[str, str, str, str, str]
@@ -50,9 +51,9 @@ class Topology:
     def must_have_room(self, method: Method) -> bool:
         """Whether a method, when it is executed, declares something more.  LimitError where that is too much."""
         match method:
-            case exchange.Declare(passive=False):
+            case exchange.Declare() if not method.passive:
                 more = method.exchange != "" and method.exchange not in self._exchanges
-            case queue.Declare(passive=False):
+            case queue.Declare() if not method.passive:
                 more = method.queue == "" or method.queue not in self._queues
             case queue.Bind() | exchange.Bind():
                 more = _key(method) not in self._bindings
@@ -75,9 +76,9 @@ class Topology:
     def hear(self, method: Method, answer: Method | None) -> None:
         """Notes a method that was executed; `answer` is None where it required none."""
         match method:
-            case exchange.Declare(passive=False) if method.exchange and self._chosen(method):
+            case exchange.Declare() if not method.passive and method.exchange and self._chosen(method):
                 self._exchanges[method.exchange] = method
-            case queue.Declare(passive=False) if self._chosen(method):
+            case queue.Declare() if not method.passive and self._chosen(method):
                 name = answer.queue if isinstance(answer, queue.DeclareOk) else method.queue
                 if name:
                     self._queues[name] = method
