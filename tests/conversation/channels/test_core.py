@@ -292,13 +292,16 @@ def test_released_and_rejected_messages_take_their_ways() -> None:
     assert stage.bodies("q") == []
 
 
-def test_a_message_is_settled_once() -> None:
+@pytest.mark.parametrize(("again", "verb"), [("accept", "ack"), ("release", "nack"), ("reject", "nack")])
+def test_a_message_is_settled_once(again: str, verb: str) -> None:
     stage = staged()
     stage.queue("q", b"1")
     message = stage.fetch(stage.open(), "q")
     message.accept()
-    with pytest.raises(LocalProtocolError, match=r"basic\.ack \{1\} is not legal: settled"):
-        message.accept()
+    with pytest.raises(LocalProtocolError, match=rf"basic\.{verb} \{{1\}} is not legal: settled"):
+        getattr(message, again)()
+    stage.run()
+    assert stage.bodies("q") == []
 
 
 def test_a_message_of_an_earlier_channel_cannot_be_settled() -> None:
@@ -395,6 +398,15 @@ def test_a_request_that_reaches_no_queue_fails() -> None:
 
 
 # --- the end -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_close_goes_out_even_if_nobody_waits_for_it() -> None:
+    stage = staged()
+    core = stage.open()
+    woken: list[bool] = []
+    stage.client.wake = lambda: woken.append(stage.client.machine.bytes_to_send > 0)
+    core.close()
+    assert woken == [True]
 
 
 def test_a_channel_that_is_closed_here_ends_well() -> None:

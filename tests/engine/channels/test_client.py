@@ -190,7 +190,9 @@ def test_deliveries_are_settled_in_as_few_methods_as_mean_it(dialect: ChannelDia
     stage.run()
     heard, _ = stage.take()
     assert [each.tag for each in heard if isinstance(each, MessageDelivered)] == list(range(1, 10))
+    before = client.declare_queue("q", no_wait=True)
     client.ack(RangeSet([(1, 3), (5, 5)]))
+    assert client.declare_queue("q", no_wait=True) == before + 3  # each of the two methods has an id
     client.nack([6, 7], requeue=False)
     client.reject(8)
     stage.run()
@@ -214,6 +216,10 @@ def test_deliveries_are_settled_in_as_few_methods_as_mean_it(dialect: ChannelDia
     client.send(basic.Ack(0, True))
     stage.run()
     assert client.unsettled == served.unsettled == RangeSet()
+    stage.take()
+    client.send(basic.Ack(0, True))  # settles nothing
+    stage.run()
+    assert stage.take() == ([], [])
     assert stage.violations == []
 
 

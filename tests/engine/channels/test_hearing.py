@@ -443,6 +443,7 @@ def test_a_get_whose_message_comes_after_our_close_is_reported_as_unanswered(dia
 def test_a_call_whose_answer_breaks_a_rule_is_reported_as_unanswered(dialect: ChannelDialect, wrong: str) -> None:
     stage = Stage(dialect, headers="eager")
     client, _ = stage.open()
+    client.publish("", "q")
     if wrong == "tag":
         id = client.consume("q", "mine")
         octets = frame(dialect, "basic.consume-ok", consumer_tag="other")
@@ -453,3 +454,4 @@ def test_a_call_whose_answer_breaks_a_rule_is_reported_as_unanswered(dialect: Ch
     events = stage._feed(stage.client, octets)
     (closed,) = [each for each in events if isinstance(each, ChannelClosed)]
     assert closed.calls == RangeSet.of(id)
+    assert closed.in_doubt == client.in_doubt == RangeSet.of(1)  # for it tells nothing of what came before

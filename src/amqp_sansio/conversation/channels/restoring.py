@@ -22,7 +22,8 @@ TRIES: Final = 16
 
 class Restoring:
     """One declaration of a topology: `hear` takes the events of its channel; `renamed` is called with the new names, by the
-    old ones, of the queues that the server named, before the bindings are declared, and `done` at the end.
+    old ones, of the queues that the server named, before the bindings are declared, and `done` at the end, after which it is
+    called no more.
 
     A refusal closes the channel; the refused declaration is dropped from the topology, and the rest follows on another channel.
     What is locked (405) is tried again after each of `delays`: the broker may not have noticed the loss of the connection whose
@@ -52,7 +53,6 @@ class Restoring:
         """When what is locked is tried again."""
         self._bound = False
         self._closing = False
-        self._over = False
         self._names: Final[dict[str, str]] = {}
         self.channel: Channel = open_channel()
 
@@ -79,7 +79,7 @@ class Restoring:
                     self.channel = self._open()
                 except LimitError:  # the server has not answered our close, and allows no other channel
                     self._end()
-            case ChannelClosed(code=code) if code is not None and not self._over:
+            case ChannelClosed(code=code) if code is not None:
                 self._end()  # nothing can be declared: the program's own channels will report why
             case ChannelClosed(origin=Origin.LOCAL) if self._closing:
                 self._end()  # not earlier: the server may allow only one channel
@@ -134,9 +134,6 @@ class Restoring:
             self._renamed(self._names)
 
     def _end(self) -> None:
-        self._over = True
-        self._resting = False
-        self.due = None
         self._rename()
         self._done()
 
