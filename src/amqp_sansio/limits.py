@@ -196,6 +196,8 @@ class BrokerLimits:
     that arrives or is requeued can cost this many examinations besides its deliveries."""
     consumer_priorities: int = 64
     """Distinct priorities (x-priority) of the subscriptions to one queue; each delivery examines one place per priority."""
+    body_octets: int = 1024 * _MIB
+    """Octets of the body of a published message; `Limits.assembly_octets` comes before it."""
     queue_messages: int = 1024 * 1024
     """Messages in one queue, acquired ones included."""
     queue_octets: int = 1024 * _MIB

@@ -219,6 +219,10 @@ def octets(limits: BrokerLimits, amount: int) -> int:
     return code(client)
 
 
+def body_octets(limits: BrokerLimits, amount: int) -> int:
+    return octets(limits, amount + 11)
+
+
 def argument_octets(limits: BrokerLimits, amount: int) -> int:
     client, session = begin(limits)
     session.send(exchange.Bind("q", "amq.fanout", "", {"x-apache-selector": b" " * (amount - 29)}))
@@ -343,6 +347,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "numbered_octets": (100, (1, 1, 0), numbered_octets),
     "browsers": (4, REFUSED, browsers),
     "consumer_priorities": (4, REFUSED, consumer_priorities),
+    "body_octets": (50, REFUSED, body_octets),
     "queue_messages": (4, REFUSED, messages),
     "queue_octets": (50, REFUSED, octets),
     "host_messages": (4, REFUSED, messages),

@@ -26,7 +26,7 @@ from amqp_sansio.adapters.tag import FILE as TAG
 from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
 from amqp_sansio.broker import Broker, BrokerConfig, encode_entry
 from amqp_sansio.cli import serve as verb
-from amqp_sansio.cli.serve import ServeError, Wishes, configuration, context, resolve, restore, serve
+from amqp_sansio.cli.serve import BESIDES, ServeError, Wishes, configuration, context, resolve, restore, serve
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.errors import ConnectFailed, ConnectionLost, SessionFailed, SessionLost
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits, ServerLimits
@@ -433,6 +433,17 @@ def test_a_message_of_100_mb_is_taken_when_the_limit_says_so_and_else_refused_wi
         assert (told.value.code, told.value.command) == (506, "message.transfer")
 
 
+def test_the_largest_message_is_as_large_as_it_says() -> None:
+    """Whatever its header has."""
+    with Serving("--max-message", "1000") as serving, connect(serving.url) as connection:
+        with connection.session() as session:
+            session.declare_queue("q")
+            session.publish("", "q", bytes(1000), content_type="t" * 200)
+        with pytest.raises(SessionFailed, match="body_octets") as told, connection.session() as session:
+            session.send("", "q", bytes(1001)).result()
+        assert (told.value.code, told.value.command) == (506, "message.transfer")
+
+
 def test_the_settings_of_each_option() -> None:
     """At the limit one message of that size fits everywhere; nothing shrinks below its default."""
     default = Wishes()
@@ -440,9 +451,10 @@ def test_the_settings_of_each_option() -> None:
     for most in (1000, 100_000_000, 5_000_000_000):
         wishes = Wishes(max_message=most, error_codes="spec", login_seconds=3.0, virtual_hosts=("a",), logins_per_address=2)
         broker = wishes.broker(journal=True, epoch=0.0, tag="a")
-        assert wishes.limits.assembly_octets == most + 4096
-        assert min(wishes.limits.buffered_octets, wishes.limits.replay_octets) >= most + 4096
-        assert min(broker.limits.queue_octets, broker.limits.host_octets, broker.limits.transaction_octets) >= most
+        assert wishes.limits.assembly_octets == most + BESIDES
+        assert min(wishes.limits.buffered_octets, wishes.limits.replay_octets) >= most + BESIDES
+        assert broker.limits.body_octets == most
+        assert min(broker.limits.queue_octets, broker.limits.host_octets, broker.limits.transaction_octets) >= most + BESIDES
         assert broker.limits.queue_octets >= DEFAULT_BROKER_LIMITS.queue_octets
         assert (wishes.limits.handshake_seconds, broker.virtual_hosts, broker.error_codes) == (3.0, ("a",), "spec")
         assert wishes.server_limits == ServerLimits(tls_seconds=3.0, unopened_per_address=2)

@@ -163,7 +163,7 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--virtual-host", action="append", default=[], type=_host, metavar="NAME", dest="virtual_hosts",
                       help="a virtual host to serve; may be repeated (any: created when first opened)")  # fmt: skip
     verb.add_argument("--max-message", type=whole(1, MOST_MESSAGE), metavar="OCTETS",
-                      help="largest message (64 MiB); larger ones are refused with 506, resource-limit-exceeded")  # fmt: skip
+                      help="largest message, its header aside (64 MiB, with it); larger ones: 506")  # fmt: skip
     verb.add_argument("--error-codes", default="qpid", choices=("qpid", "spec"),
                       help="error codes of deployed brokers (qpid, the default) or of the specification (spec)")  # fmt: skip
     verb.add_argument("--login-timeout", default=30.0, type=_some_seconds, metavar="S", dest="login_seconds",

@@ -41,8 +41,8 @@ FILES: Final = 65536
 """The number of open files to ask the system for."""
 DARWIN_FILES: Final = 10240
 """The same on macOS, whose kernel refuses more (OPEN_MAX) though it reports no hard limit."""
-COMMAND_OCTETS: Final = 4096
-"""The most octets of the command message.transfer, which counts with its message."""
+BESIDES: Final = 4096 + DEFAULT_LIMITS.header_octets
+"""The most octets of the command message.transfer, and of the header, besides the body."""
 STOPPED: Final = "the broker is stopped"
 
 
@@ -66,7 +66,7 @@ class Wishes:
     virtual_hosts: tuple[str, ...] = ()
     """The existing ones; empty: any."""
     max_message: int | None = None
-    """Octets of header and body; None: the default limits."""
+    """Octets of its body; None: the default limits."""
     error_codes: ErrorCodes = "qpid"
     login_seconds: float = 30.0
     allow: str | None = None
@@ -80,7 +80,7 @@ class Wishes:
         limits = attrs.evolve(DEFAULT_LIMITS, handshake_seconds=self.login_seconds)
         if self.max_message is None:
             return limits
-        most = self.max_message + COMMAND_OCTETS
+        most = self.max_message + BESIDES
         return attrs.evolve(
             limits,
             assembly_octets=most,
@@ -108,13 +108,15 @@ class Wishes:
 
     def broker(self, *, journal: bool, epoch: float, tag: str) -> BrokerConfig:
         """Returns the broker's settings; at least one of the largest messages fits within every limit."""
-        limits, most = DEFAULT_BROKER_LIMITS, self.max_message or 0
+        limits, most = DEFAULT_BROKER_LIMITS, self.max_message or DEFAULT_BROKER_LIMITS.body_octets
+        whole = 0 if self.max_message is None else most + BESIDES
         limits = attrs.evolve(
             limits,
-            queue_octets=max(limits.queue_octets, most),
-            host_octets=max(limits.host_octets, most),
-            transaction_octets=max(limits.transaction_octets, most),
-            held_octets=max(limits.held_octets, most),
+            body_octets=most,
+            queue_octets=max(limits.queue_octets, whole),
+            host_octets=max(limits.host_octets, whole),
+            transaction_octets=max(limits.transaction_octets, whole),
+            held_octets=max(limits.held_octets, whole),
         )
         return BrokerConfig(
             journal=journal,

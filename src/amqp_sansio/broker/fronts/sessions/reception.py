@@ -130,6 +130,9 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
     now = broker._now
     guard = broker._guard
     try:
+        octets, most = len(event.body), broker.limits.body_octets
+        if octets > most:
+            raise Refused(conditions.TRANSFER_LIMIT, limit="body_octets", value=most, where="", why=f"the body has {octets}")
         exchange = host.destination(transfer.destination) if guard is None else None
         message = holder.front.reception.read(
             transfer,
