@@ -72,6 +72,7 @@ def test_a_client_asks_for_the_lifetime_that_it_wants() -> None:
     assert session.timeout == 45
 
 
+@pytest.mark.rule("session.request-timeout.maximum-granted-timeout")
 @pytest.mark.parametrize("granted", [61, 2**32 - 1, None])
 def test_a_side_that_is_granted_more_than_it_asked_for_keeps_what_it_asked_for(granted: int | None) -> None:
     carrier, session = attached_session("client", timeout=60)

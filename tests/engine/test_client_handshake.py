@@ -196,6 +196,7 @@ def test_a_bad_tune_is_closed_with_501(tune: Tune, rule: str) -> None:
     assert isinstance(peer.hear()[-1], Close)
 
 
+@pytest.mark.rule("connection.tune-ok.channel-max.upper-limit", "connection.tune-ok.max-frame-size.upper-limit")
 @pytest.mark.parametrize(
     ("tune", "wish", "said"),
     [

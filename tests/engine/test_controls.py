@@ -252,6 +252,7 @@ def test_expectations_of_billions_can_still_be_answered() -> None:
     assert isinstance(carrier.said()[0], c.Gap)
 
 
+@pytest.mark.rule("session.request-timeout.maximum-granted-timeout")
 @pytest.mark.parametrize(("asked", "granted"), [(9, 9), (10, 10), (11, 10), (None, 10)])
 def test_a_client_grants_no_more_than_it_wants(asked: int | None, granted: int) -> None:
     """And says what it has granted: not what was asked for."""

@@ -131,6 +131,7 @@ def test_a_commit_is_one_entry_and_becomes_visible_as_a_whole() -> None:
     assert [states(host, name) for name in "qr"] == [(1, 0, 0)] * 2
 
 
+@pytest.mark.rule("message.no-persistent-message-discard")
 def test_a_commit_for_which_there_is_no_room_changes_nothing_unless_it_was_admitted() -> None:
     host = with_queues(VirtualHost(limits=attrs.evolve(DEFAULT_BROKER_LIMITS, queue_messages=2)))
     queue = host.queues["q"]

@@ -72,15 +72,15 @@ class Stage:
         return [entry.message.body for entry in self.queue(queue).all() if entry.state == AVAILABLE]
 
 
-def started(journal: bool = False) -> Stage:
-    stage = Stage(journal)
+def started(journal: bool = False, limits: BrokerLimits = DEFAULT_BROKER_LIMITS) -> Stage:
+    stage = Stage(journal, limits)
     stage.coordinator.start(ME, XID)
     return stage
 
 
-def with_work(journal: bool = False) -> Stage:
+def with_work(journal: bool = False, limits: BrokerLimits = DEFAULT_BROKER_LIMITS) -> Stage:
     """A branch that publishes one message and accepts another, and on which nobody works any more."""
-    stage = started(journal)
+    stage = started(journal, limits)
     stage.publish(b"published", "q", "t")
     stage.work().accept([stage.put(b"accepted")])
     stage.coordinator.end(ME, XID)

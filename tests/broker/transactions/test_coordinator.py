@@ -64,6 +64,7 @@ def test_sessions_that_joined_share_the_work() -> None:
     assert stage.on() == [b"mine", b"yours"]
 
 
+@pytest.mark.rule("dtx.start.illegal-state")
 def test_a_session_works_on_one_branch_at_a_time() -> None:
     stage = started()
     stage.coordinator.start(YOU, OTHER)
@@ -192,13 +193,15 @@ def test_the_xid_of_a_completed_branch_can_be_used_again() -> None:
 @pytest.mark.rule("dtx.prepare.obligation-2")
 def test_a_prepared_branch_is_known_until_it_is_completed() -> None:
     """Neither time, nor the end of sessions, nor other branches make the coordinator forget it."""
-    stage = with_work()
+    stage = with_work(limits=attrs.evolve(DEFAULT_BROKER_LIMITS, branches=1))
     c = stage.coordinator
     c.prepare(XID)
     c.set_timeout(XID, 1)
     assert c.tick(0.0) is None
     c.tick(1e9)
     c.owner_ended(ME)
+    with pytest.raises(Refused, match="limit branches"):
+        c.start(YOU, OTHER)
     assert c.recover() == (XID,)
     assert c.commit(XID).status is XaStatus.XA_OK
     assert c.recover() == ()

@@ -28,7 +28,7 @@ from amqp_sansio.events import (
     SessionAttached,
     SessionDetached,
 )
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import RangeSet, serial_add
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, Open, StartOk, TuneOk
 from amqp_sansio.spec.execution import Sync
@@ -93,6 +93,21 @@ def test_a_session_has_one_transport() -> None:
     assert [type(event) for event in forced] == [AttachRequested, SessionDetached, SessionAttached]
     assert speaking.hear()[-2:] == [Detached(b"s", 1), Attached(b"s")]
     assert session._channel is None or session._channel.number == 1
+
+
+@pytest.mark.rule("session.attach.one-transport-per-session")
+def test_a_session_that_is_resumed_by_force_leaves_its_transport() -> None:
+    config = ServerConfig(session_timeout=None)
+    speaking, session = with_server_session(config=config)
+    speaking.hear()
+    other = of_open_server(config)
+    other.connection.receive_data(other.octets_of(Attach(b"s", True)))
+    assert isinstance(other.connection.next_event(), AttachRequested)
+    other.server.accept(b"s", resume=session)
+    assert [type(event) for event in speaking.peer.connection.events()] == [SessionDetached]
+    assert speaking.hear() == [Detached(b"s", 1)]
+    assert speaking.peer.server.sessions == ()
+    assert other.server.sessions == (session,)
 
 
 @pytest.mark.rule("session.attach.one-transport-per-session")
@@ -193,7 +208,15 @@ def test_we_say_a_point_on_every_attachment() -> None:
     number = session._channel.number
     again.say(Attached(b"s"), Expected(RangeSet.of(1)), channel=number)
     assert [each for each in again.hear() if isinstance(each, CommandPoint | Sync)] == [CommandPoint(1, 0), Sync()]
-    violation = violation_of(again.say(Sync(), channel=number))
+    nothing_lost = of_open_client()
+    again.end()
+    nothing_lost.client.resume(session)
+    assert session._channel is not None
+    number = session._channel.number
+    nothing_lost.say(Attached(b"s"), Expected(RangeSet.of(2)), channel=number)
+    session.sync()
+    assert [each for each in nothing_lost.hear() if isinstance(each, CommandPoint | Sync)] == [CommandPoint(2, 0), Sync()]
+    violation = violation_of(nothing_lost.say(Sync(), channel=number))
     assert (violation.rule, violation.speaker) == ("session.command-point.newly-attached-transports", "server")
 
 
@@ -219,6 +242,11 @@ def test_the_command_after_offset_0_has_the_id_of_the_point(id: int) -> None:
     (event,) = speaking.say(CommandPoint(id, 0), Declare("q"))
     assert isinstance(event, CommandReceived)
     assert event.id == id
+    for later in (serial_add(id, 5), serial_add(id, 2)):  # it jumps forward, and then back into the hole
+        (event,) = speaking.say(CommandPoint(later, 0), Declare("q"))
+        assert isinstance(event, CommandReceived)
+        assert event.id == later
+    assert speaking.say(CommandPoint(id, 0), Declare("q")) == []  # said again: a duplicate
 
 
 @pytest.mark.rule("session.command-point.nonzero-offset")

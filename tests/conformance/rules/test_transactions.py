@@ -136,7 +136,9 @@ def test_a_suspended_branch_is_taken_up_by_start_with_resume() -> None:
     suspended = (dtx.Select(), dtx.Start(X), dtx.End(X, suspend=True))
     for config in (SPEC, QPID):
         peer, session = with_server_session(config=config)
-        for command in (*suspended, dtx.Start(X, resume=True), dtx.End(X)):
+        for command in (*suspended, dtx.Start(X, resume=True)):
             assert [type(event) for event in peer.say(command)] == [CommandReceived]
         assert session._demarcation.suspended == {}
+        assert [type(event) for event in peer.say(dtx.End(X))] == [CommandReceived]
+        assert session._demarcation.state == "dtx idle"
     broken("dtx.start.illegal-state", 409, 409, *suspended, dtx.Start(Y), dtx.Start(X, resume=True))

@@ -121,6 +121,7 @@ def test_ids_that_are_over_or_unknown_are_ignored(world: World) -> None:
         done(client, session, command)
 
 
+@pytest.mark.rule("message.release.ordering", "message.delivery-properties.redelivered.implementation")
 def test_a_release_keeps_the_place_and_marks_when_asked(world: World) -> None:
     client, session = queue_with(world, b"1", b"2", b"3")
     session.subscribe("q", "d").grant(2)
@@ -151,6 +152,26 @@ def test_a_browser_sees_and_takes_nothing_until_it_acquires(world: World) -> Non
     world.run()
     assert depth(client, session) == 1
     assert next(iter(front(world.broker).sessions.values())).unsettled == {}
+
+
+@pytest.mark.rule("message.reject.acquisition", "message.accept.acquisition")
+@pytest.mark.parametrize("said", [message.Reject, message.Accept])
+def test_who_browses_settles_nothing_that_another_session_acquired(
+    world: World, said: type[message.Reject] | type[message.Accept]
+) -> None:
+    client, session = queue_with(world, b"1")
+    session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED, accept_mode=AcceptMode.EXPLICIT).grant(5)
+    other, taker = world.session(b"taker")
+    taker.subscribe("q", "t").grant(1)
+    world.run()
+    (shown,), (taken,) = received(client), received(other)
+    session._transfers.deliveries.clear()  # our own client would not say it of what it knows
+    done(client, session, said(RangeSet.of(shown.id)))
+    taker.subscribe("q", "again")
+    taker.release(taken.id)
+    taker.send(message.Cancel("t"))
+    world.run()
+    assert depth(client, session) == 1
 
 
 @pytest.mark.parametrize(("explicit", "again"), [(True, [b"1", b"2"]), (False, [])], ids=["explicit", "none"])
@@ -191,6 +212,7 @@ def test_what_a_session_acquired_and_gives_back_comes_to_it_again(world: World) 
     assert bodies(other) == [b"1", b"2"]
 
 
+@pytest.mark.rule("message.acquire.one-to-one")
 def test_acquire_names_what_is_not_had_by_others(world: World) -> None:
     client, session = queue_with(world, b"1", b"2")
     session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(5)
@@ -383,6 +405,7 @@ def test_window_after_stop_opens_only_as_far_as_it_is_granted(world: World) -> N
     assert len(received(client)) == 5
 
 
+@pytest.mark.rule("message.cancel.post-cancel-transfer-resolution")
 def test_cancel_leaves_what_came_to_be_settled(world: World) -> None:
     client, session = queue_with(world, b"1", b"2")
     subscription = session.subscribe("q", "d")
@@ -442,12 +465,13 @@ def test_subscribe_to_a_queue_without_a_name(world: World) -> None:
 
 
 @pytest.mark.rule("message.subscribe.simultaneous-subscriptions")
-def test_a_queue_has_room_for_sixteen_subscriptions() -> None:
+@pytest.mark.parametrize("mode", AcquireMode)
+def test_a_queue_has_room_for_sixteen_subscriptions(mode: AcquireMode) -> None:
     """With the limits that a broker has when nobody says others."""
     world = World()
     client, session = queue_with(world)
     for number in range(16):
-        done(client, session, message.Subscribe("q", f"{number}"))
+        done(client, session, message.Subscribe("q", f"{number}", None, mode))
     assert world.broker.host().queues["q"].subscribers == 16
 
 
@@ -495,6 +519,7 @@ def test_the_queue_of_another_session_cannot_be_subscribed(world: World) -> None
     assert refused(second, two, message.Subscribe("mine", "d")).error_code == 405
 
 
+@pytest.mark.rule("message.cancel.destination.subscription-not-found")
 @pytest.mark.parametrize(
     "command",
     [message.Cancel("x"), message.Flow("x", 0, 1), message.Flush("x"), message.Stop("x"), message.SetFlowMode("x", 0)],
