@@ -129,6 +129,13 @@ def test_passive_and_exclusive_asks_whether_the_queue_is_mine_alone() -> None:
     assert queue_result(host, "shared").exclusive is False
 
 
+@pytest.mark.rule("queue.declare.queue.reserved-prefix", "exchange.declare.exchange.reserved-names")
+def test_reserved_names_may_be_looked_at() -> None:
+    host = VirtualHost(error_codes="spec")
+    assert refusal(host.declare_queue, "amq.none", passive=True).condition is conditions.QUEUE_DECLARE_PASSIVE
+    host.declare_exchange("amq.topic", "topic", passive=True)
+
+
 @pytest.mark.parametrize("name", ["a", "Z", "7", "_", "é", "q-.,"])
 def test_a_queue_name_in_the_codes_of_the_specification(name: str) -> None:
     host = VirtualHost(error_codes="spec")

@@ -357,6 +357,31 @@ def test_a_redelivered_mark_of_the_publisher_stays(world: World) -> None:
     assert not held(session)
 
 
+@pytest.mark.rule("message.message-properties.message-id.immutable")
+def test_a_message_keeps_its_id_through_the_broker(world: World) -> None:
+    """Also where its header is written anew: with a number, redelivered, and as a dead letter."""
+    client, session = world.session()
+    for command in (
+        queue.Declare("letters"), exchange.Bind("letters", "amq.fanout"),
+        queue.Declare("q", "amq.fanout", arguments={"qpid.queue_msg_sequence": "number"}),
+    ):  # fmt: skip
+        done(client, session, command)
+    session.publish(routing_key="q", message_id=UUID(int=7))
+    for name in ("q", "letters"):
+        session.subscribe(name, name).grant(2)
+    world.run()
+    (first,) = client.take(TransferReceived)
+    session.release(first.id, set_redelivered=True)
+    world.run()
+    (again,) = client.take(TransferReceived)
+    session.reject(again.id)
+    world.run()
+    (letter,) = client.take(TransferReceived)
+    ids = [each.message_properties.message_id for each in (first, again, letter) if each.message_properties is not None]
+    assert ids == [UUID(int=7)] * 3
+    assert [each.transfer.destination for each in (first, again, letter)] == ["q", "q", "letters"]
+
+
 @pytest.mark.parametrize("transacted", [False, True])
 def test_a_queue_that_is_not_local_gets_nothing_of_its_owners_connection(world: World, transacted: bool) -> None:
     client, owner = world.session()
