@@ -414,6 +414,7 @@ def test_messages_below_at_and_beyond_a_limit(name: str, count: int) -> None:
 
 @pytest.mark.rule("message.no-persistent-message-discard")
 def test_a_full_queue_refuses_and_throws_nothing_away() -> None:
+    """Unless its declarer made it a ring (qpid.policy_type), which is to keep the newest."""
     host = with_queues(VirtualHost(limits=attrs.evolve(DEFAULT_BROKER_LIMITS, queue_messages=2)), True, "q", "r")
     for name in ("q", "r"):
         host.bind(name, "amq.fanout")

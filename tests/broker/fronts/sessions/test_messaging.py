@@ -519,7 +519,6 @@ def test_the_queue_of_another_session_cannot_be_subscribed(world: World) -> None
     assert refused(second, two, message.Subscribe("mine", "d")).error_code == 405
 
 
-@pytest.mark.rule("message.cancel.destination.subscription-not-found")
 @pytest.mark.parametrize(
     "command",
     [message.Cancel("x"), message.Flow("x", 0, 1), message.Flush("x"), message.Stop("x"), message.SetFlowMode("x", 0)],
