@@ -278,11 +278,11 @@ CLIMBS: Final = {
     "engine/channel.py Channels.touch": "a session that has changed is visited once, before the next output.",
     "engine/connection.py Connection._emit": "the connection queues events until `next_event`.",
     "engine/connection.py Connection._write": "all output goes through the connection's one outbox.",
+    "engine/session.py Session._demarcation": "a session makes its record of transactions when it is first needed.",
     "engine/subscription.py Subscriptions.usable": "`send` accepts message.flow from any caller, so the check looks it up.",
 }
 """The reason for each call back up, by callee."""
 LONG: Final = {
-    "Attach": "half of them only make the parts of a session: its two halves, its bookkeeping, the rows of its attachment.",
     "Prepare, at the broker": "it enters through a connection, goes down to the coordinator and its queues, and out again.",
     "From a publisher through the broker to another client": "it enters on one connection and leaves on another.",
     "A packet to a row": "it goes through TCP, the observer's checks and the recorder.",

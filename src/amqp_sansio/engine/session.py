@@ -139,8 +139,8 @@ class Session:
         self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role, name)
         self._inbound: Final = Inbound(self.peer)
         self._transfers: Final[Transfers[Subscription]] = Transfers()
-        self._demarcation = Demarcation()
-        """The client's use of tx and dtx, whichever side this is."""
+        self._transactions: Demarcation | None = None
+        """The client's use of tx and dtx, whichever side this is; None until there is any.  See `_demarcation`."""
         self._subscriptions: Final = Subscriptions()
         self._subscribers: Final = Subscribers()
         self._contents: Contents | None = None
@@ -178,6 +178,12 @@ class Session:
     def has_state(self) -> bool:
         """Whether any command was ever sent or received."""
         return self._outbound.begun or self._inbound.begun
+
+    @property
+    def _demarcation(self) -> Demarcation:
+        if self._transactions is None:
+            self._transactions = Demarcation()
+        return self._transactions
 
     @property
     def _place(self) -> Channel:
@@ -370,7 +376,7 @@ class Session:
             session._cause = cause if given["ended"] else "restored, and not attached yet"
             session._outbound.restore(given)
             session._inbound.restore(given)
-            session._demarcation = Demarcation.restore(given["demarcation"])
+            session._transactions = Demarcation.restore(given["demarcation"])
             session._subscriptions.restore(given, session)
             session._subscribers.restore(given)
             if given["contents"] is not None:

@@ -149,7 +149,8 @@ def _settle(session: Session, command: message.Accept | message.Reject | message
     if len(planned) != len(ids) or not ids:
         raise _unsettleable(session._transfers, command.VERB, ids, bad)
     completes = session.profile.completion != "manual"
-    provisional = isinstance(command, message.Accept) and session._demarcation.state == TX
+    transactions = session._transactions
+    provisional = transactions is not None and transactions.state == TX and isinstance(command, message.Accept)
 
     def effect(_: int) -> None:
         if provisional:
