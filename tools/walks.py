@@ -277,7 +277,6 @@ CLIMBS: Final = {
     "captures/flows.py Listener.talking": "the listener knows the connection of the packet.",
     "engine/channel.py Channels.touch": "a session that has changed is visited once, before the next output.",
     "engine/connection.py Connection._emit": "the connection queues events until `next_event`.",
-    "engine/connection.py Connection._write": "all output goes through the connection's one outbox.",
     "engine/session.py Session._demarcation": "a session makes its record of transactions when it is first needed.",
     "engine/subscription.py Subscriptions.usable": "`send` accepts message.flow from any caller, so the check looks it up.",
 }

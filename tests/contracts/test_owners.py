@@ -16,7 +16,7 @@ PARTS = {
     "session": ("engine/session.py",),
     "inbound": ("engine/halves.py", "ledger/ids.py"),
     "outbound": ("engine/halves.py", "ledger/ids.py"),
-    "transfers": ("ledger/transfers.py",),
+    "transfers": ("ledger/ids.py",),
     "demarcation": ("ledger/demarcation.py",),
     "subscription": ("engine/subscription.py",),
     "subscriptions": ("engine/subscription.py",),

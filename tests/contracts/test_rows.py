@@ -20,7 +20,7 @@ from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.session import Session
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.machine import Table
-from amqp_sansio.ledger import transfers
+from amqp_sansio.ledger import ids
 from amqp_sansio.spec import file, message, stream
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode
 from amqp_sansio.spec.file import FileProperties
@@ -146,7 +146,7 @@ def test_every_table_is_walked_by_the_speakers_that_it_names(monkeypatch: pytest
     by: dict[str, set[str]] = defaultdict(set)
     for table in tables():
         monkeypatch.setattr(table, "moves", Walked(table, by))
-    monkeypatch.setattr(transfers, "_MOVES", {mode: table.moves for mode, table in TRANSFER.items()})
+    monkeypatch.setattr(ids, "_MOVES", {mode: table.moves for mode, table in TRANSFER.items()})
     monkeypatch.setattr(files, "_MOVES", DELIVERY.moves)
     content()
     messages()

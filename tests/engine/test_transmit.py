@@ -12,7 +12,7 @@ from amqp_sansio.engine.transmit import check_command, check_modes, transfer, vi
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Origin, SessionDetached, Violation
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
-from amqp_sansio.ledger.transfers import EXPLICIT, Delivery
+from amqp_sansio.ledger.ids import EXPLICIT, Delivery
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, message, queue, tx
 from amqp_sansio.spec import session as c

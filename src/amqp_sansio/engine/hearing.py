@@ -19,7 +19,7 @@ from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCredi
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE
-from amqp_sansio.ledger.transfers import EXPLICIT, NONE, Delivery
+from amqp_sansio.ledger.ids import EXPLICIT, NONE, Delivery
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import DetachCode, ErrorCode

@@ -23,7 +23,7 @@ from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import TOP, RangeSet, whole
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.ledger.demarcation import Demarcation
-from amqp_sansio.ledger.transfers import Transfers
+from amqp_sansio.ledger.ids import Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as controls

@@ -27,9 +27,8 @@ from amqp_sansio.kernel.machine import Table
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
 from amqp_sansio.ledger.demarcation import Demarcation
-from amqp_sansio.ledger.ids import Ids
+from amqp_sansio.ledger.ids import Ids, Settling
 from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
-from amqp_sansio.ledger.transfers import Settling
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, StartOk, TuneOk

@@ -10,7 +10,7 @@ from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet, serial_lt, whole
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
-from amqp_sansio.ledger.transfers import Completed, Transfers
+from amqp_sansio.ledger.ids import Completed, Transfers
 from amqp_sansio.spec import message
 from amqp_sansio.spec.codes import FlowMode
 

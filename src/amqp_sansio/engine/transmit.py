@@ -15,7 +15,7 @@ from amqp_sansio.kernel.machine import spoken_by
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, CreditBook
-from amqp_sansio.ledger.transfers import Transfers
+from amqp_sansio.ledger.ids import Transfers
 from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct

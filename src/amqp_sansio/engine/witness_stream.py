@@ -16,9 +16,8 @@ from amqp_sansio.kernel.serials import (
     serial_lt,
 )
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET
-from amqp_sansio.ledger.ids import Ids, bound
+from amqp_sansio.ledger.ids import Ids, Settling, bound
 from amqp_sansio.ledger.subscriptions import Subscriptions
-from amqp_sansio.ledger.transfers import Settling
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import Acquired, Cancel, Flow, Flush, SetFlowMode, Stop, Subscribe, Transfer
