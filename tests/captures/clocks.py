@@ -1,4 +1,4 @@
-"""Captures of clocks that are wrong: the same packets with other times."""
+"""Captures of clocks that are wrong: the same packets with other times; and in files that overlap."""
 
 from __future__ import annotations
 
@@ -32,3 +32,21 @@ def clocked(path: Path, out: Path, clock: Clock) -> str:
     octets[:4] = b"\x4d\x3c\xb2\xa1"
     out.write_bytes(octets)
     return str(out)
+
+
+def dealt(path: Path, folder: Path, count: int) -> list[str]:
+    """The records of a capture dealt out to files, one after the other."""
+    octets = path.read_bytes()
+    head, at = octets[:24], 24
+    found = [bytearray(head) for _ in range(count)]
+    number = 0
+    while at < len(octets):
+        size = 16 + struct.unpack_from("<I", octets, at + 8)[0]
+        found[number % count] += octets[at : at + size]
+        at += size
+        number += 1
+    names = []
+    for index, each in enumerate(found):
+        names.append(str(folder / f"{index}.pcap"))
+        Path(names[-1]).write_bytes(each)
+    return names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from amqp_sansio.captures.ip import FRAGMENT, tcp_in
 from amqp_sansio.captures.link_layer import LINKS
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.splits import NO_TIME
 
 Row = dict[str, object]
 
@@ -23,7 +25,9 @@ Row = dict[str, object]
 def packet_rows(path: str, file_id: int = 0) -> list[Row]:
     """The TCP segments of a file, in its order."""
     found = []
+    latest = NO_TIME
     for packet in read_packets(path, lambda text: None):
+        latest = max(latest, packet.time)
         at = LINKS[packet.link](packet.data)
         tcp = tcp_in(packet.data, at, packet.original) if at >= 0 else None
         if tcp is None or tcp is FRAGMENT:
@@ -35,7 +39,8 @@ def packet_rows(path: str, file_id: int = 0) -> list[Row]:
         key = int.from_bytes(blake2b(repr(ends).encode(), digest_size=8).digest(), "big", signed=True)
         found.append(
             {
-                "capture": path, "file_id": file_id, "offset": packet.offset, "ts_ns": packet.time, "connection": key,
+                "capture": path, "file_id": file_id, "offset": packet.offset, "ts_ns": packet.time,
+                "latest_ns": latest, "connection": key,
                 "src": address(tcp.source, 0)[:-2].strip("[]"), "dst": address(tcp.target, 0)[:-2].strip("[]"),
                 "sport": sport, "dport": dport, "seq": seq, "ack": ack, "flags": flags, "payload": packet.data[start:end],
                 "cut": tcp.end - max(end, start), "note": None,
@@ -47,17 +52,8 @@ def packet_rows(path: str, file_id: int = 0) -> list[Row]:
 def by_connection(rows: Iterable[Row]) -> dict[object, list[Row]]:
     """Rows of each key as they are heard: those of a file in its order, files merged by the latest time seen in each."""
     found: dict[object, list[Row]] = {}
-    latest: dict[object, dict[object, int]] = {}
-    keys: dict[int, tuple[int, object]] = {}
-    for row in rows:
-        seen = latest.setdefault(row["connection"], {})
-        time = row["ts_ns"]
-        assert isinstance(time, int)
-        seen[row["file_id"]] = max(time, seen.get(row["file_id"], time))
-        keys[id(row)] = seen[row["file_id"]], row["file_id"]
+    for row in sorted(rows, key=itemgetter("latest_ns", "file_id")):
         found.setdefault(row["connection"], []).append(row)
-    for each in found.values():
-        each.sort(key=lambda row: keys[id(row)])
     return found
 
 

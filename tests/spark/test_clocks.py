@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.captures.clocks import CLOCKS, clocked
+from tests.captures.clocks import CLOCKS, clocked, dealt
 from tests.spark.truth import OPTIONS, Rows, differing, generated, published, truth
 
 from amqp_sansio.spark.analyze import run
@@ -52,4 +52,18 @@ def test_as_a_stream(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Pa
     path, rows = wrong
     watch = Watch(spark, str(path.parent), str(tmp_path / "out"), str(tmp_path / "checkpoint"), OPTIONS, options=CUT)
     assert watch.run(once=True).early == without_latency(rows)
+    assert differing(rows, published(tmp_path / "out")) == {}
+
+
+def test_files_that_overlap_are_merged_by_the_latest_time_in_each(spark: SparkSession, tmp_path: Path) -> None:
+    """The clock of the first one jumps forward, for packets of some connections only, and back in another split."""
+    (tmp_path / "in").mkdir()
+    good = generated(tmp_path / "good.pcap")
+    first, second = [Path(each) for each in dealt(good, tmp_path / "in", 2)]
+    clocked(first, first, lambda number, time: time + 30_000_000 * (100 < number < 104))
+    rows = truth([first, second])
+    run(spark, [str(first), str(second)], str(tmp_path / "batch"), OPTIONS, tasks=2, options={"split": "40000"})
+    assert differing(rows, published(tmp_path / "batch")) == {}
+    watch = Watch(spark, str(tmp_path / "in"), str(tmp_path / "out"), str(tmp_path / "checkpoint"), OPTIONS, options=CUT)
+    watch.run(once=True)
     assert differing(rows, published(tmp_path / "out")) == {}

@@ -1,8 +1,8 @@
 """The columns of a table of packets: output of the vectorised reader and input of a replay.
 
 One row is one TCP segment, or a note about a place in a file that cannot be read.  (`file_id`, `offset`) is unique for each
-packet, however the file is split.  Rows of one connection in the order of (`ts_ns`, `file_id`, `offset`) are its traffic in
-time order.  Plain values only: nothing here needs Arrow or Spark.
+packet, however the file is split.  Rows of one connection in the order of (`latest_ns`, `file_id`, `offset`) are its traffic:
+each file in its own order, whatever its clock did.  Plain values only: nothing here needs Arrow or Spark.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ PACKETS: Final[tuple[Column, ...]] = (
     Column("file_id", "int32", "int", False, "number of the file among those read together, in the order of their names"),
     Column("offset", "int64", "bigint", False, "where the packet's record starts: octets of the file, decompressed"),
     Column("ts_ns", "int64", "bigint", False, "when it was captured, ns since 1970 UTC; 0 where the file tells no time"),
+    Column(
+        "latest_ns", "int64", "bigint", False,
+        "the latest time in the file up to this packet, of any connection, ns since 1970 UTC: files are merged by it",
+    ),
     Column(
         "connection", "int64", "bigint", False,
         "hash of both addresses and ports, the same for both directions, whenever the ports are used again; 0 for a note that "

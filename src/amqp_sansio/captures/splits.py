@@ -41,6 +41,8 @@ class SplitError(CaptureError):
         self.walk: Final = walk
         self.before = 0
         """Time of the last packet before it, ns since 1970 UTC, for a reader that continues there."""
+        self.latest = NO_TIME
+        """The latest time of all packets before it."""
 
     def __reduce__(self) -> tuple[type[SplitError], tuple[str, int, str, Walk]]:
         return type(self), (self.file, self.octet, self.rule, self.walk)
@@ -121,9 +123,8 @@ def reindexed(split: Split, error: SplitError, octets: int = SPLIT_OCTETS) -> li
     at, walk = error.octet, error.walk
     if at >= _size(split.path):
         return []
-    return _found(
-        split.path, split.file_id, octets, False, split._replace(start=at, walk=walk, before=error.before), (at, walk)
-    )
+    rest = split._replace(start=at, walk=walk, before=error.before, latest=error.latest)
+    return _found(split.path, split.file_id, octets, False, rest, (at, walk))
 
 
 def _size(path: str) -> int:
@@ -172,7 +173,7 @@ def _later(peak: int, mapping: mmap, walk: Walk, positions: list[int]) -> int:
     """Returns the latest time up to and including these packets."""
     from amqp_sansio.captures.columns.heads import records
 
-    return max(peak, int(records(mapping, walk, positions).time.max())) if positions else peak
+    return int(records(mapping, walk, positions, peak).latest[-1]) if positions else peak
 
 
 def _settled(mapping: mmap, at: int, walk: Walk) -> tuple[Walk, list[int]]:

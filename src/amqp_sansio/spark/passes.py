@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.bundles import opened
-from amqp_sansio.captures.columns.crowd import heard
+from amqp_sansio.captures.columns.bundles import ORDER, opened
+from amqp_sansio.captures.columns.crowd import heard_in_order
 from amqp_sansio.captures.columns.gathered import Gathered, Records
 from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.place import Place, Written
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 
 READING_TASKS: Final = 64
 """The most tasks that read a table back."""
-ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
-"""The sort order of bundles: by connection, then in time."""
-LATEST: Final = "max(ts_ns) over (partition by connection, file_id order by offset)"
-"""Replaces the time where single packets are sorted: see `captures.columns.bundles.latest`."""
 
 
 def replayed(packets: DataFrame, options: ReplayOptions, partitions: int) -> DataFrame:
@@ -54,8 +50,7 @@ def replayed(packets: DataFrame, options: ReplayOptions, partitions: int) -> Dat
         full = list(sealer.add(machine.finish()))
         yield as_batch([*full, *sealer.rest()])
 
-    timed = packets.repartition(partitions, ORDER[0]).selectExpr("*", f"{LATEST} as latest_ns")
-    ordered = timed.sortWithinPartitions(ORDER[0], "latest_ns", *ORDER[2:]).drop("latest_ns")
+    ordered = packets.repartition(partitions, ORDER[0]).sortWithinPartitions(*ORDER)
     return ordered.groupBy(ORDER[0]).applyInArrow(replay, ENVELOPE)
 
 
@@ -85,28 +80,7 @@ def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, 
 def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterator[Records]:
     """Yields the records of bundles that come in order, connection by connection; replays many at once."""
     gathered = Gathered(options)
-    going: dict[int, ConnectionReplay] = {}
-    last = 0
-
-    def replay_of(key: int) -> ConnectionReplay:
-        if key not in going:
-            going[key] = ConnectionReplay(options, gathered)
-        return going[key]
-
-    def behind(key: int, replay: ConnectionReplay) -> list[Records]:
-        if key == last:  # it may go on
-            return []
-        del going[key]
-        return list(replay.finish())
-
-    for packets in opened(bundles):
-        keys = packets.column("connection")
-        first, last = keys[0].as_py(), keys[len(keys) - 1].as_py()
-        for key in [key for key in going if key != first]:
-            yield from going.pop(key).finish()
-        yield from heard(packets, replay_of, behind)
-    for replay in going.values():
-        yield from replay.finish()
+    yield from heard_in_order(opened(bundles), options, gathered)
     yield from gathered.rest()
 
 

@@ -88,7 +88,7 @@ class Plan(NamedTuple):
                 continue
             stamp = stamp_of(split.path) if partition.in_file else CARRIED
             columns = PACKETS if stamp == CARRIED else PLACED
-            yield from bundled(read_split(split, columns, ports=self.ports), stamp, split.latest)
+            yield from bundled(read_split(split, columns, ports=self.ports), stamp)
 
     def partitions(
         self, files: Iterable[tuple[int, str]], cut: Mapping[int, Sequence[Split]] | None = None

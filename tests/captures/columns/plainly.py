@@ -14,6 +14,7 @@ from amqp_sansio.captures.ip import FRAGMENT, tcp_in
 from amqp_sansio.captures.link_layer import LINKS
 from amqp_sansio.captures.packet import Packet
 from amqp_sansio.captures.reader import read_packets
+from amqp_sansio.captures.splits import NO_TIME
 
 Row = dict[str, Any]
 SIX = 0x9E3779B97F4A7C15
@@ -54,11 +55,13 @@ def row_of(packet: Packet, path: str, file_id: int) -> Row | None:
 def plain_rows(path: str, file_id: int = 0) -> tuple[list[Row], CaptureError | None]:
     """Every row, and the error that ended the reading."""
     rows: list[Row] = []
+    latest = NO_TIME
     try:
         for packet in read_packets(path, lambda text: None):
+            latest = max(latest, packet.time)
             row = row_of(packet, path, file_id)
             if row is not None:
-                rows.append(row)
+                rows.append(row | {"latest_ns": latest})
     except CaptureError as error:
         return rows, error
     return rows, None

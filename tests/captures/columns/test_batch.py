@@ -18,7 +18,7 @@ def parsed(count: int = 5, left_out: LeftOut | None = None) -> Parsed:
     """Packets with a block that claims more octets than it holds after the second, and a fragment after the third."""
     segment = build.Segment(True, 1, b"abc")
     blocks = [build.enhanced(build.Record(1, build.ethernet(build.ip(segment)), 60, at * 10**6)) for at in range(count)]
-    blocks.insert(2, build.enhanced(build.Record(1, b"x" * 60, 60, 0)).replace(b"\x3c\0\0\0" * 2, b"\x63\0\0\0" * 2))
+    blocks.insert(2, build.enhanced(build.Record(1, b"x" * 60, 60, 9**9)).replace(b"\x3c\0\0\0" * 2, b"\x63\0\0\0" * 2))
     blocks.insert(4, build.enhanced(build.Record(1, build.ethernet(build.ip(segment, fragment=9)), 60, 0)))
     at = [sum(map(len, blocks[:index])) for index in range(len(blocks))]
     octets = b"".join(blocks)
@@ -33,6 +33,8 @@ def test_rows_stand_in_the_order_of_the_file() -> None:
     assert [row["note"] is None for row in rows] == [True, True, False, True, False, True, True]
     assert [row["payload"] for row in rows] == [b"abc", b"abc", b"", b"abc", b"", b"abc", b"abc"]
     assert {row["file_id"] for row in rows} == {3}
+    # A packet that is damaged may have any time.
+    assert [row["latest_ns"] for row in rows] == [0, 1_000_000, 1_000_000, 2_000_000, 2_000_000, 3_000_000, 4_000_000]
 
 
 def test_a_damaged_block_is_not_counted_as_a_packet_that_was_cut() -> None:
@@ -57,8 +59,8 @@ def test_rows_that_are_kept_are_the_same() -> None:
 
 
 def test_a_note_fills_the_other_columns() -> None:
-    (row,) = note_batch(PACKETS, "file", 1, 2, 3, "what").to_pylist()
+    (row,) = note_batch(PACKETS, "file", 1, 2, 3, 4, "what").to_pylist()
     assert tuple(row) == NAMES
     assert (row["capture"], row["file_id"], row["offset"], row["ts_ns"], row["note"]) == ("file", 1, 2, 3, "what")
     assert (row["connection"], row["src"], row["payload"]) == (0, "", b"")
-    assert note_batch(picked("payload"), "", 0, 0, 0, "what").to_pylist() == [{"payload": b""}]
+    assert note_batch(picked("payload"), "", 0, 0, 0, 0, "what").to_pylist() == [{"payload": b""}]

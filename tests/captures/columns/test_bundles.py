@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -74,7 +75,9 @@ def test_packets_of_a_file_stay_in_its_order_whatever_its_clock_does(
     monkeypatch.setattr(module, "BUNDLE_PACKETS", size)
     monkeypatch.setattr(module, "GATHERED_OCTETS", 40_000)
     chance = random.Random(2)
-    wild = [row | {"ts_ns": chance.randrange(10**18)} for row in rows]
+    times = [chance.randrange(10**18) for _ in rows]
+    latest = accumulate(times, max)
+    wild = [row | {"ts_ns": time, "latest_ns": far} for row, time, far in zip(rows, times, latest, strict=True)]
     pieces = [batch(wild[at : at + 50]) for at in range(0, len(wild), 50)]
     assert told(opened(shuffled(bundled(pieces)))) == by_connection(wild)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
 from tests.captures import build
-from tests.captures.clocks import CLOCKS, clocked
-from tests.captures.packets import gathered, packet_rows, tables_of
+from tests.captures.clocks import CLOCKS, clocked, dealt
+from tests.captures.packets import by_connection, gathered, packet_rows, replayed, tables_of
 
 from amqp_sansio.captures.columns import runner as module
 from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled
@@ -64,26 +64,8 @@ def fed(paths: list[str], options: ReplayOptions, rows: int) -> Iterator[Records
     yield from runner.finish()
 
 
-def parts(path: Path, folder: Path, count: int) -> list[str]:
-    """The records of a capture dealt out to files, one after the other."""
-    octets = path.read_bytes()
-    head, at = octets[:24], 24
-    found = [bytearray(head) for _ in range(count)]
-    number = 0
-    while at < len(octets):
-        size = 16 + struct.unpack_from("<I", octets, at + 8)[0]
-        found[number % count] += octets[at : at + size]
-        at += size
-        number += 1
-    names = []
-    for index, each in enumerate(found):
-        names.append(str(folder / f"{index}.pcap"))
-        Path(names[-1]).write_bytes(each)
-    return names
-
-
 def test_files_that_overlap_give_the_rows_of_one(traffic: Path, tmp_path: Path) -> None:
-    names = parts(traffic, tmp_path, 3)
+    names = dealt(traffic, tmp_path, 3)
     assert overlapping(names)
     assert not overlapping([str(traffic)])
     places = ("capture", "file_id", "file_offset")
@@ -113,15 +95,15 @@ def test_whatever_the_clock_does_the_rows_are_the_same_but_for_times(name: str, 
         rows["connections"] = [{**row, "notes": 0, "connection": 0} for row in rows["connections"]]
     assert plain(found, (*TIMES, "connection")) == plain(whole, (*TIMES, "connection"))
     for octets in (20_000, SPLIT_OCTETS):
-        made = gathered(replays(sorted_bundles(path, octets), ALL))
+        made = gathered(replays(sorted_bundles([path], octets), ALL))
         assert plain(made) == as_it_is, octets
     judged = [each for one in verdicts(path, observers(), (), print) for each in one.findings]
     assert sorted((each.rule, each.text) for each in judged) == told
 
 
-def sorted_bundles(path: str, octets: int) -> list[pa.RecordBatch]:
-    """The bundles of a file in splits of so many octets, as Spark sorts them."""
-    parts = [bundled(read_split(each), before=each.latest) for each in splits(path, 0, octets)]
+def sorted_bundles(paths: list[str], octets: int) -> list[pa.RecordBatch]:
+    """The bundles of files in splits of so many octets, as Spark sorts them."""
+    parts = [bundled(read_split(each)) for number, path in enumerate(paths) for each in splits(path, number, octets)]
     made = pa.Table.from_batches(list(chain(*parts)), BUNDLES_ARROW)
     batches: list[pa.RecordBatch] = made.sort_by([(each, "ascending") for each in ORDER]).to_batches()
     return batches
@@ -141,14 +123,27 @@ def test_a_latency_that_would_be_negative_is_null_and_counted(tmp_path: Path) ->
 
 def test_files_are_merged_by_the_latest_time_in_each(traffic: Path, tmp_path: Path) -> None:
     """A step back stays inside its file: another file goes on where its own times say."""
-    names = parts(traffic, tmp_path, 2)
+    names = dealt(traffic, tmp_path, 2)
     first, second = [
         clocked(Path(each), tmp_path / f"{index}.late", lambda number, time: time - 300_000 * (number % 7 == 0))
         for index, each in enumerate(names)
     ]
     found = plain(gathered(records_of([first, second], ALL)))
-    made = pa.Table.from_batches(
-        [each for number, path in enumerate((first, second)) for each in bundled(read_file(path, number))], BUNDLES_ARROW
-    )
-    bundles = made.sort_by([(each, "ascending") for each in ORDER]).to_batches()
-    assert plain(gathered(replays(bundles, ALL))) == found
+    assert plain(gathered(replays(sorted_bundles([first, second], SPLIT_OCTETS), ALL))) == found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_overlapping_files_are_merged_alike_wherever_they_are_cut(seed: int, traffic: Path, tmp_path: Path) -> None:
+    """The clock of one file jumps forward and back, in packets of some connections; another overlaps: one meaning, whatever
+    the splits, plain and in bundles, as the oracle has it that reads packet after packet."""
+    chance = Random(seed)
+    one, other = dealt(traffic, tmp_path, 2)
+    begin = chance.randrange(100, 600)
+    end = begin + chance.choice((1, 3, 40, 300))
+    far = chance.choice((2_000_000, 30_000_000, 7_000_000_000))
+    names = [clocked(Path(one), tmp_path / "jump.pcap", lambda number, time: time + far * (begin <= number < end)), other]
+    packets = [row for number, path in enumerate(names) for row in packet_rows(path, number)]
+    expected = plain(gathered([each for rows in by_connection(packets).values() for each in replayed(rows, ALL)]))
+    assert plain(gathered(records_of(names, ALL))) == expected
+    for octets in (1, 20_000, SPLIT_OCTETS):
+        assert plain(gathered(replays(sorted_bundles(names, octets), ALL))) == expected, octets

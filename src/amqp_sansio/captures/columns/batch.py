@@ -169,6 +169,7 @@ _MAKERS: Final[dict[str, Callable[[Parsed], pa.Array]]] = {
     "file_id": lambda of: pa.repeat(pa.scalar(of._file_id, pa.int32()), len(of)),
     "offset": lambda of: pa.array(of._found.at[of._row] + of._base),
     "ts_ns": lambda of: pa.array(of._found.time[of._row]),
+    "latest_ns": lambda of: pa.array(of._found.latest[of._row]),
     "connection": lambda of: pa.array(of._keys()),
     "src": lambda of: of._texts([group.source for group, _ in of._parts]),
     "dst": lambda of: of._texts([group.target for group, _ in of._parts]),
@@ -184,9 +185,14 @@ def _number(part: tuple[Group, Ports | None], field: str) -> Ints:
     return np.zeros(len(group.row), np.int64) if said is None else getattr(said, field)
 
 
-def note_batch(columns: Iterable[Column], capture: str, file_id: int, offset: int, time: int, text: str) -> pa.RecordBatch:
-    """Returns one row that says what cannot be read at a place in a file; `time` is that of the packet before it, in ns."""
-    row: dict[str, object] = {"capture": capture, "file_id": file_id, "offset": offset, "ts_ns": time, "note": text}
+def note_batch(
+    columns: Iterable[Column], capture: str, file_id: int, offset: int, time: int, latest: int, text: str
+) -> pa.RecordBatch:
+    """Returns one row that says what cannot be read at a place in a file; `time` is that of the packet before it, `latest` the
+    latest time up to there, in ns."""
+    row: dict[str, object] = {
+        "capture": capture, "file_id": file_id, "offset": offset, "ts_ns": time, "latest_ns": latest, "note": text,
+    }  # fmt: skip
     empty: dict[str, object] = {"string": "", "binary": b"", "int16": 0, "int32": 0, "int64": 0}
     wanted = tuple(columns)
     schema = arrow_schema(wanted)

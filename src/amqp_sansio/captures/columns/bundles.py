@@ -14,20 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, Payloads, Stamp
 from amqp_sansio.captures.columns.schema import PACKETS_ARROW, arrow_schema, schema_of
-from amqp_sansio.captures.splits import NO_TIME
 
 BUNDLES: Final = (
-    "connection bigint NOT NULL, ts_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL, capture string NOT NULL,"
+    "connection bigint NOT NULL, latest_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL, capture string NOT NULL,"
     " file_octets bigint NOT NULL, file_ns bigint NOT NULL, packets binary NOT NULL"
 )
-"""The columns as Spark DDL: those of the first packet (`ts_ns` is the latest time up to it, see `latest`), the stamp of the
-file that has the payloads, and all packets in file order."""
+"""The columns as Spark DDL: those of the first packet, the stamp of the file that has the payloads, and all packets in file
+order."""
 BUNDLES_ARROW: Final = schema_of(BUNDLES)
-ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
-"""The sort order of bundles."""
+ORDER: Final = ("connection", "latest_ns", "file_id", "offset")
+"""The sort order of packets and of bundles (see `packets_schema`)."""
 BUNDLE_PACKETS: Final = 2048
 """The most packets of one bundle."""
 BUNDLE_OCTETS: Final = 1024 * 1024
@@ -42,47 +40,33 @@ GATHERED_OCTETS: Final = 8 * 1024 * 1024
 _SHARED: Final = ("capture", "file_id", "connection")
 _INSIDE: Final = pa.schema([field for field in PACKETS_ARROW if field.name not in _SHARED])
 _PLACED: Final = pa.schema([field for field in arrow_schema(PLACED) if field.name not in _SHARED])
-_LATEST: Final = "latest_ns"
-_TIMES: Final = [(_LATEST, "ascending"), ("file_id", "ascending"), ("offset", "ascending")]
+_TIMES: Final = [(name, "ascending") for name in ORDER[1:]]
 
 
-def latest(times: Ints, before: int) -> Ints:
-    """Returns the latest time so far for each packet of a connection in a file, by which files are merged.
-
-    Packets of a file keep file order whatever their clock did; a step back stays within its file.
-    """
-    found: Ints = np.maximum.accumulate(np.maximum(times, before))
-    return found
-
-
-def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED, before: int = NO_TIME) -> Iterator[pa.RecordBatch]:
+def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED) -> Iterator[pa.RecordBatch]:
     """Yields the packets of one file, in file order, as bundles, each of a single connection.
 
-    `before` is the latest time in the file before them.  With the stamp of the file, taken before reading, the packets have the
-    columns `payloads.PLACED`.
+    With the stamp of the file, taken before reading, the packets have the columns `payloads.PLACED`.
     """
     waiting: list[pa.RecordBatch] = []
     octets = 0
-    peaks: dict[int, int] = {}
     for batch in batches:
         if batch.num_rows:
             waiting.append(batch)
             octets += batch.nbytes
             if octets >= GATHERED_OCTETS:
-                yield _bundles(waiting, stamp, peaks, before)
+                yield _bundles(waiting, stamp)
                 waiting, octets = [], 0
     if waiting:
-        yield _bundles(waiting, stamp, peaks, before)
+        yield _bundles(waiting, stamp)
 
 
-def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int], before: int) -> pa.RecordBatch:
-    """Makes bundles; `peaks` are the latest times of connections so far, `before` that of any other."""
+def _bundles(batches: list[pa.RecordBatch], stamp: Stamp) -> pa.RecordBatch:
     whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     keys = whole.column("connection").to_numpy()
     order = np.argsort(keys, kind="stable")  # stable: packets of a connection stay in file order
     whole = whole.take(pa.array(order))
     keys = keys[order]
-    times = whole.column("ts_ns").to_numpy().copy()
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     stops = [*starts[1:].tolist(), len(keys)]
     inside = whole.select((_INSIDE if stamp == CARRIED else _PLACED).names)
@@ -90,9 +74,7 @@ def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int],
     packed: list[bytes] = []
     lengths = pc.binary_length(whole.column("payload")) if stamp == CARRIED else whole.column("length")
     sums = np.cumsum(lengths.to_numpy(), dtype=np.int64)
-    for key, start, stop in zip(keys[starts].tolist(), starts.tolist(), stops, strict=True):
-        times[start:stop] = latest(times[start:stop], peaks.get(key, before))
-        peaks[key] = int(times[stop - 1])
+    for start, stop in zip(starts.tolist(), stops, strict=True):
         at = start
         while at < stop:
             passed = int(sums[at - 1]) if at else 0
@@ -104,15 +86,14 @@ def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int],
     heads = whole.select([*ORDER, "capture"]).take(pa.array(firsts))
     stamps = [pa.repeat(pa.scalar(value, pa.int64()), len(firsts)) for value in stamp]
     columns = [*heads.columns, *stamps, pa.array(packed, pa.binary())]
-    columns[ORDER.index("ts_ns")] = pa.array(times[firsts])
     return pa.RecordBatch.from_arrays(columns, schema=BUNDLES_ARROW)
 
 
 class _Bundle(NamedTuple):
-    """A row with its packets still packed; `first_ns` is the latest time up to its first packet."""
+    """A row with its packets still packed."""
 
     connection: int
-    first_ns: int
+    latest_ns: int
     file: int
     capture: str
     stamp: Stamp
@@ -143,10 +124,10 @@ def _opened(bundles: Iterable[pa.RecordBatch], payloads: Payloads) -> Iterator[p
         inside = bundle.packets()
         if held is not None:
             late = None
-            if bundle.connection == key and held.column(_LATEST)[-1].as_py() >= bundle.first_ns:
-                overlapping = pc.greater_equal(held.column(_LATEST), bundle.first_ns)
+            if bundle.connection == key and held.column("latest_ns")[-1].as_py() >= bundle.latest_ns:
+                overlapping = pc.greater_equal(held.column("latest_ns"), bundle.latest_ns)
                 late, held = held.filter(overlapping), held.filter(pc.invert(overlapping))
-            yield from held.drop_columns([_LATEST]).to_batches()
+            yield from held.to_batches()
             held = late
         if held is None and _stands_alone(bundle, inside, behind):
             yield from alone.add(bundle, inside)
@@ -154,13 +135,12 @@ def _opened(bundles: Iterable[pa.RecordBatch], payloads: Payloads) -> Iterator[p
         yield from alone.rest()
         key = bundle.connection
         packets = pa.Table.from_batches(_whole([inside], [bundle], payloads))
-        packets = packets.append_column(_LATEST, pa.array(latest(inside.column("ts_ns").to_numpy(), bundle.first_ns)))
         if held is not None:
             packets = pa.concat_tables([held, packets]).sort_by(_TIMES).combine_chunks()
         held = packets
     yield from alone.rest()
     if held is not None:
-        yield from held.drop_columns([_LATEST]).to_batches()
+        yield from held.to_batches()
 
 
 def _with_the_next(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[_Bundle, _Bundle | None]]:
@@ -181,8 +161,7 @@ def _stands_alone(bundle: _Bundle, inside: pa.RecordBatch, behind: _Bundle | Non
     """Whether no packet of the next bundle comes before one of these.  Bundles of one file are in file order."""
     if behind is None or behind.connection != bundle.connection or behind.file == bundle.file:
         return True
-    last: int = pc.max(inside.column("ts_ns")).as_py()
-    return max(last, bundle.first_ns) < behind.first_ns
+    return bool(inside.column("latest_ns")[-1].as_py() < behind.latest_ns)
 
 
 class _Alone:

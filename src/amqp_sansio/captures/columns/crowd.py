@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.gathered import Records
+from amqp_sansio.captures.columns.gathered import Gathered, Records
 from amqp_sansio.captures.columns.heads import edges_of
 from amqp_sansio.captures.columns.replay import ConnectionReplay, Ends, ends_of
 from amqp_sansio.captures.columns.runs import listed
+from amqp_sansio.captures.replay.options import ReplayOptions
 
 ENDS: Final = ("src", "sport", "dst", "dport")
 
@@ -49,6 +50,32 @@ def heard(
         else:
             yield from replay.feed(packets.slice(start, stop - start))
         yield from behind(key, replay)
+
+
+def heard_in_order(batches: Iterable[pa.RecordBatch], options: ReplayOptions, gathered: Gathered) -> Iterator[Records]:
+    """Yields the records of packets that come in `bundles.ORDER`, connection after connection; replays many at once."""
+    going: dict[int, ConnectionReplay] = {}
+    last = 0
+
+    def replay_of(key: int) -> ConnectionReplay:
+        if key not in going:
+            going[key] = ConnectionReplay(options, gathered)
+        return going[key]
+
+    def behind(key: int, replay: ConnectionReplay) -> list[Records]:
+        if key == last:  # it may go on
+            return []
+        del going[key]
+        return list(replay.finish())
+
+    for packets in batches:
+        keys = packets.column("connection")
+        first, last = keys[0].as_py(), keys[len(keys) - 1].as_py()
+        for key in [key for key in going if key != first]:
+            yield from going.pop(key).finish()
+        yield from heard(packets, replay_of, behind)
+    for replay in going.values():
+        yield from replay.finish()
 
 
 def _ends_of(source: str, sport: int, target: str, dport: int) -> Ends:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from amqp_sansio.captures.packet import MAX_PACKET_OCTETS
 from amqp_sansio.captures.pcapng import ENHANCED_PACKET, FIXED, OLD_PACKET, SIMPLE_PACKET, UNDESCRIBED, Interface
+from amqp_sansio.captures.splits import NO_TIME
 from amqp_sansio.captures.walk import Octets, Walk
 from amqp_sansio.captures.walk_pcap import RECORD_OCTETS, PcapWalk
 from amqp_sansio.captures.walk_pcapng import PcapngWalk
@@ -23,7 +24,9 @@ HEAD_OCTETS: Final = 96
 
 class Records(NamedTuple):
     """The headers of records, one entry each: offsets of the record and its packet in the walked octets, octets captured and on
-    the wire, time in ns, LINKTYPE or UNDESCRIBED.  `wrong` has the fault of each bad record, by index."""
+    the wire, time in ns, LINKTYPE or UNDESCRIBED.  `wrong` has the fault of each bad record, by index.  `latest` is the latest
+    time in the file up to each record, those of bad ones left out.  Files are merged by it: packets of a file keep its order
+    whatever their clock did, and a step back stays within its file."""
 
     at: Ints
     start: Ints
@@ -32,6 +35,7 @@ class Records(NamedTuple):
     time: Ints
     link: Ints
     wrong: dict[int, str]
+    latest: Ints
 
 
 def gathered(octets: Octets, at: Ints, width: int) -> Bytes:
@@ -63,24 +67,30 @@ def edges_of(keys: Ints) -> Ints:
     return np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1, [len(keys)])) if len(keys) else np.zeros(1, np.int64)
 
 
-def records(octets: Octets, walk: Walk, positions: list[int]) -> Records:
-    """Parses the headers of the records at these positions."""
+def records(octets: Octets, walk: Walk, positions: list[int], latest: int = NO_TIME) -> Records:
+    """Parses the headers of the records at these positions; `latest` is the latest time in the file before them."""
     at = np.array(positions, np.int64)
     if isinstance(walk, PcapWalk):
-        return _pcap(octets, walk, at)
+        return _pcap(octets, walk, at, latest)
     assert isinstance(walk, PcapngWalk)
-    return _pcapng(octets, walk, at)
+    return _pcapng(octets, walk, at, latest)
 
 
-def _pcap(octets: Octets, walk: PcapWalk, at: Ints) -> Records:
+def _so_far(times: Ints, latest: int) -> Ints:
+    found: Ints = np.maximum.accumulate(np.maximum(times, latest))
+    return found
+
+
+def _pcap(octets: Octets, walk: PcapWalk, at: Ints, latest: int) -> Records:
     fields = gathered(octets, at, RECORD_OCTETS).view(walk.order + "u4").astype(np.int64)
     time = fields[:, 0] * 1_000_000_000 + fields[:, 1] * walk.unit
     captured = fields[:, 2]
     original = np.maximum(fields[:, 3], captured)
-    return Records(at, at + RECORD_OCTETS, captured, original, time, np.full(len(at), walk.link, np.int64), {})
+    link = np.full(len(at), walk.link, np.int64)
+    return Records(at, at + RECORD_OCTETS, captured, original, time, link, {}, _so_far(time, latest))
 
 
-def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints) -> Records:
+def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints, latest: int) -> Records:
     rows = gathered(octets, at, 28)
     u2, u4 = walk.order + "u2", walk.order + "u4"
     kind, total = words(rows, 0, u4), words(rows, 4, u4)
@@ -114,7 +124,9 @@ def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints) -> Records:
     time = np.zeros(len(at), np.int64)
     time[known] = _times(interfaces, listed, high[known], low[known])
     time[simple] = 0
-    return Records(at, at + 8 + fixed, captured, np.maximum(original, captured), time, link, wrong)
+    good = time.copy()
+    good[list(wrong)] = NO_TIME
+    return Records(at, at + 8 + fixed, captured, np.maximum(original, captured), time, link, wrong, _so_far(good, latest))
 
 
 def _times(interfaces: Sequence[Interface], which: Ints, high: Ints, low: Ints) -> Ints:

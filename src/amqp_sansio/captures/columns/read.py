@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from amqp_sansio.captures.columns.filters import Filter, chosen
 from amqp_sansio.captures.columns.heads import records
 from amqp_sansio.captures.file_chunks import Stretch
 from amqp_sansio.captures.packets_schema import PACKETS, Column
-from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
+from amqp_sansio.captures.splits import NO_TIME, SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
 from amqp_sansio.captures.tunnels import LeftOut
 
 BATCH_ROWS: Final = 20_000
@@ -25,8 +25,9 @@ def read_split(
     filters: Sequence[Filter] = (),
     rows: int = BATCH_ROWS,
     ports: Sequence[int] | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Yields the packets of a split, in file order, with a row for everything in it that cannot be read.
+) -> Generator[pa.RecordBatch, None, int]:
+    """Yields the packets of a split, in file order, with a row for everything in it that cannot be read; returns the latest
+    time up to its end.
 
     All `filters` must hold for a row.  With `ports`, the server ports asked for, most packets of connections that cannot be
     AMQP are left out.  Raises SplitError at the end when the next split does not start where this one ends; CaptureError when
@@ -34,12 +35,13 @@ def read_split(
     """
     last: tuple[Stretch, int] | None = None
     left_out = LeftOut()
+    latest = split.latest
 
     def before() -> int:
         return int(records(last[0].octets, last[0].walk, [last[1]]).time[0]) if last is not None else split.before
 
     def note(offset: int, text: str) -> Iterator[pa.RecordBatch]:
-        batch = note_batch(PACKETS if filters else columns, split.path, split.file_id, offset, before(), text)
+        batch = note_batch(PACKETS if filters else columns, split.path, split.file_id, offset, before(), latest, text)
         if filters:
             batch = batch.filter(pa.array(chosen(filters, batch.column))).select([column.name for column in columns])
         if batch.num_rows:
@@ -54,7 +56,8 @@ def read_split(
             walk = stretch.walk
             positions = stretch.positions
             for begin in range(0, len(positions), rows):
-                found = records(stretch.octets, walk, positions[begin : begin + rows])
+                found = records(stretch.octets, walk, positions[begin : begin + rows], latest)
+                latest = int(found.latest[-1])
                 parsed = Parsed(stretch.octets, found, split.path, split.file_id, stretch.base, left_out)
                 if filters and len(parsed):
                     parsed.keep(chosen(filters, parsed.column))
@@ -69,10 +72,11 @@ def read_split(
             if stretch.problem is not None:
                 yield from note(*stretch.problem)
     except SplitError as error:
-        error.before = before()
+        error.before, error.latest = before(), latest
         yield from counted()
         raise
     yield from counted()
+    return latest
 
 
 def read_file(
@@ -90,9 +94,10 @@ def read_file(
     because each split starts where the one before has ended.
     """
     waiting = splits(path, file_id, octets, resync)
+    latest = NO_TIME
     while waiting:
         split = waiting.pop(0)
         try:
-            yield from read_split(split, columns, (), rows, ports)
+            latest = yield from read_split(split._replace(latest=latest), columns, (), rows, ports)
         except SplitError as error:
-            waiting = reindexed(split, error, octets)
+            latest, waiting = error.latest, reindexed(split, error, octets)

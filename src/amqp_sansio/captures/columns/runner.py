@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqp_sansio.captures.columns.bundles import latest
-from amqp_sansio.captures.columns.crowd import heard
+from amqp_sansio.captures.columns.bundles import ORDER
+from amqp_sansio.captures.columns.crowd import heard, heard_in_order
 from amqp_sansio.captures.columns.gathered import Gathered, Records
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.read import read_file
@@ -29,14 +29,14 @@ WAITING_OCTETS: Final = 8 * 1024 * 1024
 """Octets of packets that wait to be replayed for all connections at once."""
 FILE_OCTETS: Final = 1024 * 1024
 """Octets of them that do not wait for another file."""
-MERGED_ROWS: Final = 8192
-"""Packets per batch for a connection whose files are merged."""
+PACKET_OCTETS: Final = 256
+"""Approximate octets of a waiting packet besides its payload."""
 
-_ORDER: Final = picked("connection,ts_ns")
+_ORDER: Final = picked("connection,latest_ns")
 
 
 def overlapping(paths: Sequence[str]) -> frozenset[int]:
-    """Returns the connections that continue in a file before their latest packet in an earlier file; those must be merged."""
+    """Returns the connections that continue in a file before their end in an earlier file; those must be merged."""
     before: dict[int, int] = {}
     found: set[int] = set()
     for number, path in enumerate(paths if len(paths) > 1 else ()):
@@ -46,15 +46,14 @@ def overlapping(paths: Sequence[str]) -> frozenset[int]:
                 if not batch.num_rows:
                     continue
                 keys = batch.column("connection").to_numpy(zero_copy_only=False)
-                times = batch.column("ts_ns").to_numpy(zero_copy_only=False)
+                times = batch.column("latest_ns").to_numpy(zero_copy_only=False)
                 order = np.argsort(keys, kind="stable")
                 keys, times = keys[order], times[order]
                 starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
                 for key, first in zip(keys[starts].tolist(), times[starts].tolist(), strict=True):
                     if key not in peaks and first < before.get(key, first):
                         found.add(key)
-                for key, peak in zip(keys[starts].tolist(), np.maximum.reduceat(times, starts).tolist(), strict=True):
-                    peaks[key] = max(peak, peaks.get(key, peak))
+                peaks.update(zip(keys[starts].tolist(), np.maximum.reduceat(times, starts).tolist(), strict=True))
         except CaptureError:
             pass  # reported when its packets are read
         for key, peak in peaks.items():
@@ -118,13 +117,11 @@ class Runner:
             return
         packets = pa.Table.from_batches(self._to_merge)
         self._to_merge = []
-        for key in self._merging:
-            waiting = packets.filter(pc.equal(packets.column("connection"), key)).combine_chunks()
-            waiting = waiting.take(pa.array(_merged(waiting))).combine_chunks()
-            replay = self._replay(key.as_py())
-            for batch in waiting.to_batches(MERGED_ROWS):
-                yield from replay.feed(batch)
-            yield from self._behind(key.as_py(), replay)
+        keys, latest = (packets.column(name).to_numpy() for name in ORDER[:2])
+        order = np.lexsort((latest, keys))  # stable: files, and the packets of each, stay in their order
+        octets = np.cumsum(pc.binary_length(packets.column("payload")).to_numpy()[order] + PACKET_OCTETS)
+        parts = np.split(order, np.flatnonzero(np.diff(octets // WAITING_OCTETS)) + 1)
+        yield from heard_in_order((_taken(packets, part) for part in parts), self._options, self._gathered)
 
     def _replay(self, key: int) -> ConnectionReplay:
         found = self._awake.get(key)
@@ -146,14 +143,12 @@ class Runner:
         return []
 
 
-def _merged(packets: pa.Table) -> Ints:
-    """Returns the order of packets, which stand file after file, when files are merged by their latest times so far."""
-    files, times = packets.column("file_id").to_numpy(), packets.column("ts_ns").to_numpy().copy()
-    for file in np.unique(files):
-        of_file = np.flatnonzero(files == file)
-        times[of_file] = latest(times[of_file], int(times[of_file[0]]))
-    order: Ints = np.argsort(times, kind="stable")
-    return order
+def _taken(packets: pa.Table, part: Ints) -> pa.RecordBatch:
+    """Returns these packets, in this order.  Arrow's `take` would copy the whole table each time."""
+    chosen = np.zeros(len(packets), np.bool_)
+    chosen[part] = True
+    (found,) = packets.filter(pa.array(chosen)).combine_chunks().to_batches()
+    return found.take(pa.array(np.searchsorted(np.sort(part), part)))
 
 
 def records_of(
