@@ -114,6 +114,20 @@ def test_a_reset_is_reported_with_its_packet() -> None:
     talk.conversation.finish(51, 51 * SECOND)
 
 
+def test_octets_that_come_again_with_other_contents_are_noted_once_for_each_side() -> None:
+    early = Talk()
+    early.conversation.differs(0, 1, 2, 5, 5)
+    assert not early.heard  # nobody knows yet who is who
+    talk = opened(Talk())
+    for side, packet in ((1, 50), (1, 51), (0, 52)):
+        talk.conversation.differs(side, 10, 20, packet, packet * SECOND)
+    assert [each for each in talk.verbs() if each[1] == "tcp.retransmission"] == [
+        ("S", "tcp.retransmission", 50),
+        ("C", "tcp.retransmission", 52),
+    ]
+    assert "repeats octets 10 to 20 of the server with other contents" in str(talk.heard[-2].said)
+
+
 @pytest.mark.parametrize(("quiet", "told"), [(9, False), (10, False), (11, True)])
 def test_silence_of_more_than_two_intervals_is_noted_once(quiet: int, told: bool) -> None:
     talk = Talk().say(0, build.HEADER).say(1, build.HEADER + build.START).say(0, build.START_OK).say(1, build.TUNE)

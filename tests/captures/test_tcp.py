@@ -19,6 +19,7 @@ class Ear:
     def __init__(self) -> None:
         self.heard: list[Heard] = []
         self.packets: list[int] = []
+        self.differing: list[tuple[int, int, int, int]] = []
 
     def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
         if self.heard and self.heard[-1][:2] == ("data", side):
@@ -37,6 +38,9 @@ class Ear:
 
     def reset(self, side: int, packet: int, time: int) -> None:
         self.heard.append(("reset", side, None))
+
+    def differs(self, side: int, start: int, end: int, packet: int, time: int) -> None:
+        self.differing.append((side, start, end, packet))
 
     def of(self, side: int) -> list[tuple[str, object]]:
         """What one side said, neighbouring data joined."""
@@ -103,6 +107,18 @@ def test_reordered_and_sent_again() -> None:
     assert host.ear.heard == []
     host.hear(0, 1, b"abc", ack=1).hear(0, 1, b"XXXXXXX", ack=1)
     assert host.ear.of(0) == [("data", b"abcdefg")]
+    assert host.ear.differing == [(0, 3, 6, 6)]  # what was passed on is not kept, so not compared
+
+
+def test_waiting_octets_that_come_again_are_compared() -> None:
+    host = Host().open().hear(0, 4, b"def", ack=1).hear(0, 9, b"ij", ack=1).hear(0, 11, cut=2, ack=1)
+    for start, octets in ((4, b"def"), (2, b"bcde"), (5, b"efghi"), (10, b"jXX"), (20, b"Z"), (1, b"abcdefghij")):
+        host.hear(0, start, octets, ack=1)
+    assert host.ear.differing == []
+    host = Host().open().hear(0, 4, b"def", ack=1).hear(0, 9, b"ij", ack=1)
+    for start, octets in ((3, b"cX"), (6, b"fghX"), (2, b"XXXefX"), (10, b"jX"), (8, b"hXj")):
+        host.hear(0, start, octets, ack=1)
+    assert [each[:3] for each in host.ear.differing] == [(0, 3, 4), (0, 8, 9), (0, 2, 3), (0, 8, 10)]
 
 
 def test_of_overlapping_segments_the_first_wins() -> None:
@@ -365,6 +381,9 @@ class Count:
 
     def reset(self, side: int, packet: int, time: int) -> None:
         pass
+
+    def differs(self, side: int, start: int, end: int, packet: int, time: int) -> None:
+        assert start < end
 
 
 def noise(seed: int) -> None:

@@ -96,6 +96,7 @@ class Conversation:
     _over: tuple[int, int] | None = None  # the packet of a reset, and its time
     gaps = 0
     _closing = False
+    _differing = 0  # a bit for each side
     sums: list[int] = [-1, -1, 0, 0]  # noqa: RUF012 -- what is below 0 stays as it is
     """The number of octets of each side, from its first one on, that a checksum covers, and the checksums (see `repeats`); `~`
     that number once a gap follows them, or in the state of an earlier version."""
@@ -222,6 +223,16 @@ class Conversation:
         self._over = packet, time
         if self._witness is not None:
             self._note(side, "tcp.reset", RESET)
+
+    def differs(self, side: int, start: int, end: int, packet: int, time: int) -> None:
+        """Notes the first packet of a side that repeats octets with other contents."""
+        if self._witness is None or self._differing >> side & 1:
+            return
+        self._differing |= 1 << side
+        self.packet, self.time = packet, time
+        who = "client" if side == self.client else "server"
+        text = f"the packet repeats octets {start} to {end} of the {who} with other contents: the first ones were taken"
+        self._note(side, "tcp.retransmission", text)
 
     def finish(self, packet: int, time: int) -> None:
         """Ends it: nothing more of this connection follows."""

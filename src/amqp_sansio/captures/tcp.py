@@ -49,6 +49,10 @@ class Sink(Protocol):
     def reset(self, side: int, packet: int, time: int) -> None:
         """Called when the side has reset the connection."""
 
+    def differs(self, side: int, start: int, end: int, packet: int, time: int) -> None:
+        """Called when a packet repeats octets of a side that still wait, from offset `start` to `end`, with other contents: the
+        first ones count."""
+
 
 class Piece(NamedTuple):
     """Waiting octets.  `octets` is None where they were cut off the packet (snaplen); `need` is the offset that the other
@@ -134,6 +138,22 @@ class Direction:
             at += 1
         self.waiting += grown
         return grown
+
+    def differing(self, start: int, octets: bytes) -> tuple[int, int] | None:
+        """Returns from where to where these octets repeat a waiting piece with other contents; None if they do not."""
+        end = start + len(octets)
+        for at in range(max(bisect_right(self.pieces, start, key=_start) - 1, 0), len(self.pieces)):
+            piece = self.pieces[at]
+            low, high = max(start, piece.start), min(end, piece.end)
+            if piece.start >= end:
+                break
+            if (
+                low < high
+                and piece.octets
+                and octets[low - start : high - start] != piece.octets[low - piece.start : high - piece.start]
+            ):
+                return low, high
+        return None
 
     def _again(self, index: int, need: int) -> None:
         """Notes a retransmission of a piece: the lower of the two needs is that of its first transmission."""
@@ -246,6 +266,8 @@ class Flow:
                 self._sink.data(side, octets, packet, time)
             else:
                 if octets:
+                    if mine.pieces and (differing := mine.differing(start, octets)) is not None:
+                        self._sink.differs(side, *differing, packet, time)
                     mine.insert(Piece(start, start + len(octets), octets, packet, time, need))
                 if cut:
                     mine.insert(Piece(start + len(octets), start + length, None, packet, time, need))

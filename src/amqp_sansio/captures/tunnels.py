@@ -52,6 +52,7 @@ IN_FRAGMENTS: Final = "what later fragments of a tunnel's packets hold counts as
 """Why a packet is read in part: its later fragments have no header that identifies the tunnel."""
 
 MAYBE_A_TUNNEL: Final = "it is a later fragment of a packet of UDP or AH, which may be a tunnel's"
+DAMAGED: Final = "the lengths in the block are damaged"
 IN_TWO: Final = "it is a later fragment of an IP packet; its octets count as missing"
 """Why a segment is not read."""
 
@@ -218,11 +219,23 @@ def packets_left_out(count: int, why: str) -> str:
     return f"{count} packet{' is' if count == 1 else 's are'} {how}: {why}"
 
 
+NAMED: Final = 8
+"""The most damaged packets, of those counted together, that get a row each."""
+
+
 class LeftOut:
     """Counts packets that are not read, or not all of them, by reason."""
 
     def __init__(self) -> None:
         self.counts: Final[dict[str, int]] = {}
+        self._named = 0
+
+    def damaged(self, count: int) -> int:
+        """Returns how many of `count` more packets whose block is damaged get a row each: the first NAMED.  Counts the rest."""
+        named = min(count, NAMED - self._named)
+        self._named += named
+        self.add(DAMAGED, 0, 0, count - named)
+        return named
 
     def add(self, why: str, captured: int, original: int, count: int = 1) -> None:
         """Adds `count` packets with `original` octets on the wire, of which `captured` were captured.

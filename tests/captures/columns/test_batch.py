@@ -10,7 +10,7 @@ from amqp_sansio.captures.columns.heads import records
 from amqp_sansio.captures.columns.payloads import PLACED
 from amqp_sansio.captures.packets_schema import NAMES, PACKETS, picked
 from amqp_sansio.captures.pcapng import Interface
-from amqp_sansio.captures.tunnels import LeftOut
+from amqp_sansio.captures.tunnels import NAMED, LeftOut
 from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 
@@ -41,6 +41,13 @@ def test_a_damaged_block_is_not_counted_as_a_packet_that_was_cut() -> None:
     left_out = LeftOut()
     parsed(left_out=left_out)
     assert left_out.sentences() == []
+
+
+def test_the_first_damaged_blocks_have_a_row_each_and_the_others_are_counted() -> None:
+    left_out = LeftOut()
+    found = [parsed(left_out=left_out).column("note").to_pylist() for _ in range(NAMED + 2)]
+    assert [sum("claims" in (each or "") for each in notes) for notes in found] == [1] * NAMED + [0, 0]
+    assert left_out.sentences() == ["2 packets are left out: the lengths in the block are damaged"]
 
 
 def test_places_of_payloads_follow_from_their_records() -> None:

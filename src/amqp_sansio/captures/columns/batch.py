@@ -32,7 +32,7 @@ _NUMBERS: Final = {
 class Parsed:
     """The rows of some records: TCP segments, and notes about what cannot be read.  Columns are made on demand.
 
-    `base` is the offset of the first octet in the file; `left_out` counts packets without a row.
+    `base` is the offset of the first octet in the file; `left_out` counts packets without a row, most damaged ones among them.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class Parsed:
                 part = ports(octets, found, group, left_out)
             self._parts.append(part)
             rows.append(part[0].row)
-        self._wrong: Final = np.array(sorted(found.wrong), np.int64)
+        wrong = sorted(found.wrong)
+        self._wrong: Final = np.array(wrong if left_out is None else wrong[: left_out.damaged(len(wrong))], np.int64)
         if len(self._wrong):
             rows.append(self._wrong)
         every = rows[0] if len(rows) == 1 else np.concatenate(rows) if rows else np.zeros(0, np.int64)
