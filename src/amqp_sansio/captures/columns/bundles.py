@@ -18,8 +18,8 @@ from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, Payloads, Sta
 from amqp_sansio.captures.columns.schema import PACKETS_ARROW, arrow_schema, schema_of
 
 BUNDLES: Final = (
-    "connection bigint NOT NULL, latest_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL, capture string NOT NULL,"
-    " file_octets bigint NOT NULL, file_ns bigint NOT NULL, packets binary NOT NULL"
+    "connection bigint NOT NULL, latest_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL,"
+    " capture string NOT NULL, file_octets bigint NOT NULL, file_ns bigint NOT NULL, packets binary NOT NULL"
 )
 """The columns as Spark DDL: those of the first packet, the stamp of the file that has the payloads, and all packets in file
 order."""
