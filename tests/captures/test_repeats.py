@@ -117,13 +117,19 @@ def test_a_syn_that_nothing_follows_is_nothing(tmp_path: Path) -> None:
 
 
 def test_longer_ones_are_compared_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has said more than is compared is another connection; so is what is withheld for too long."""
+    """Who has said more than is compared is another connection; so is what is withheld for too long.  A note says so."""
     first = ended([b"x" * 300], "FIN")
     octets = {side: sum(len(each.octets) for each in first if each.from_client is side) for side in (True, False)}
     assert octets[True] > octets[False]
+    other = ended([b"x" * 299 + b"y"], "FIN")
     for limit, count in ((octets[True], 1), (octets[True] + 1, 1), (octets[True] - 1, 2)):
         monkeypatch.setattr("amqp_sansio.captures.conversation.COMPARED_OCTETS", limit)
-        assert len(told(write(tmp_path, [*first, *first]))) == count, limit
+        assert len(told(path := write(tmp_path, [*first, *first]))) == count, limit
+        notes = [[each.rule for each in verdict.findings] for verdict in verdicts(path, observers(), (), print)]
+        assert notes == [[], ["tcp.repeated"]][:count], limit
+        path = write(tmp_path, [*first, *other])
+        notes = [[each.rule for each in verdict.findings] for verdict in verdicts(path, observers(), (), print)]
+        assert notes == [[], []], "something that was compared differs"
     monkeypatch.undo()
     whole = sum(octets.values())
     for limit, count in ((whole - 1, 2), (whole, 1), (whole + 1, 1)):

@@ -145,6 +145,8 @@ def test_rows_are_the_same_or_something_says_what_is_missing(path: Path, tmp_pat
         if len(paths) == 1 and accused(after) != judged(paths):
             wrong.append(f"{name}: check accuses of {judged(paths)}, tables of {accused(after)}")
         but: Set[str] = CAPTURE_COLUMNS | {"capture", "file_id", "connection"}
+        if any(row["rule"] == "tcp.repeated" for row in after.get("violations", [])):
+            continue  # it says that rows stand twice
         if claim is Claim.LESS:
             if less := silent(before, after):
                 wrong.append(f"{name}: rows are missing, and nothing says so: {less}")

@@ -81,6 +81,11 @@ NOBODY: Final = "the beginning is missing, and both ends have a server's port: n
 """Why a connection of two ports that were asked for is not judged."""
 RESET: Final = "the connection was reset (TCP RST); packets just before it that nothing acknowledged may be missing"
 
+AGAIN: Final = (
+    "it begins as the connection before it, with the same sequence numbers and octets; beyond"
+    f" {COMPARED_OCTETS} they are not compared: perhaps it was captured twice, and all its rows stand twice"
+)
+
 
 class Conversation:
     """Receives a TCP connection's streams; once it speaks AMQP, passes them to an observer and each observation to `tell`.
@@ -95,6 +100,8 @@ class Conversation:
     """Why nothing of it can be read, whatever comes."""
     _over: tuple[int, int] | None = None  # the packet of a reset, and its time
     gaps = 0
+    again = False
+    """Whether it is perhaps the connection before it, captured again."""
     _closing = False
     _differing = 0  # a bit for each side
     sums: list[int] = [-1, -1, 0, 0]  # noqa: RUF012 -- what is below 0 stays as it is
@@ -279,6 +286,8 @@ class Conversation:
                 pass
         for side, octets, lost, packet, time in prelude:
             self._feed(side, octets, lost, packet, time)
+        if self.again:
+            self._note(self.client, "tcp.repeated", AGAIN)
 
     def _from_the_middle(self) -> bool:
         """Whether the beginning of the client's stream is missing."""

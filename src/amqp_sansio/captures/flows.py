@@ -380,6 +380,7 @@ class Listener:
         repeat = self._repeats.pop(key)
         here = self._packet, self._time
         talk = self._talks.get(key) or self._strangers.get(key)
+        alike = not is_same and repeat.is_alike
         if not is_same:
             if talk is not None:
                 self._close(talk)
@@ -388,6 +389,8 @@ class Listener:
             self._packet, self._time = each.packet, each.time
             if not is_same or not each.flags & SYN:
                 self.segment(key, *each[:-2])
+                if alike and (begun := self._talks.get(key) or self._strangers.get(key)) is not None:
+                    begun.conversation.again, alike = True, False
             elif talk is not None and talk.syn[each.side] is None:  # it was captured behind the octets
                 talk.syn[each.side] = each.sequence
                 self._roles(talk, each.side, each.flags)

@@ -91,6 +91,13 @@ class Repeat:
             return self._live or not self.octets
         return self._caught and self._proven
 
+    @property
+    def is_alike(self) -> bool:
+        """Whether whatever was compared is the same, but not everything was: there was too much."""
+        pairs = [each for each in zip(self._said, self._reached, self._sums, strict=True) if 0 < each[0][2] <= each[1]]
+        further = any(reached > said[1] for said, reached in zip(self._said, self._reached, strict=True))
+        return bool(pairs) and not further and all(said[3] == found for said, _, found in pairs)
+
     def differs(self, segment: Withheld) -> bool:
         """Whether a SYN has another sequence number than that of its side had before."""
         first = self._said[segment.side][0]
