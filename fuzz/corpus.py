@@ -47,6 +47,9 @@ class Recorder:
     def reset(self, side: int, packet: int, time: int) -> None:
         """Ignores a reset."""
 
+    def differs(self, side: int, start: int, end: int, packet: int, time: int) -> None:
+        """Ignores octets that come again."""
+
     def said(self) -> Said:
         """Returns the conversation; empty when it is not AMQP."""
         if not self.pieces or not self.pieces[0][1].startswith(b"AMQP"):

@@ -124,7 +124,8 @@ def test_longer_ones_are_compared_no_further(tmp_path: Path, monkeypatch: pytest
     other = ended([b"x" * 299 + b"y"], "FIN")
     for limit, count in ((octets[True], 1), (octets[True] + 1, 1), (octets[True] - 1, 2)):
         monkeypatch.setattr("amqp_sansio.captures.conversation.COMPARED_OCTETS", limit)
-        assert len(told(path := write(tmp_path, [*first, *first]))) == count, limit
+        path = write(tmp_path, [*first, *first])
+        assert len(told(path)) == count, limit
         notes = [[each.rule for each in verdict.findings] for verdict in verdicts(path, observers(), (), print)]
         assert notes == [[], ["tcp.repeated"]][:count], limit
         path = write(tmp_path, [*first, *other])

@@ -15,12 +15,12 @@ from tests.captures.packets import gathered, tables_of
 from tests.spark.truth import DATA
 
 from amqp_sansio.captures.columns import crowd
-from amqp_sansio.captures.columns.bundles import FED_PACKETS, bundled
+from amqp_sansio.captures.columns.bundles import FED_PACKETS, ORDER, bundled
 from amqp_sansio.captures.columns.crowd import heard
 from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.spark.passes import ORDER, replayed, replays
+from amqp_sansio.spark.passes import replayed, replays
 from amqp_sansio.spark.sources import read_bundles, read_packets
 
 if TYPE_CHECKING:
