@@ -195,7 +195,11 @@ def _secret(text: str, shown: str) -> str:
 
 
 def _host(text: str, shown: str) -> str:
-    host = _decoded(text, shown)
+    return host_name(_decoded(text, shown), shown)
+
+
+def host_name(host: str, shown: str) -> str:
+    """Returns a host's name.  Raises AddressError, about the URL `shown`, for what is none."""
     try:
         host.encode("idna")  # as the resolver does, whose error would not name the address
     except UnicodeError:

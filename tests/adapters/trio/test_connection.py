@@ -85,6 +85,19 @@ def test_an_address_is_checked_at_once() -> None:
         trio.run(main)
 
 
+def test_a_name_that_no_host_can_have_is_a_host_that_does_not_answer() -> None:
+    """trio refuses it before the resolver does; the next host is tried."""
+
+    async def main(url: str) -> None:
+        async with connect(url) as connection:
+            assert connection.is_open
+
+    with Served() as served:
+        trio.run(main, served.url.replace("127.0.0.1", "\N{SNOWMAN},127.0.0.1"))
+    with pytest.raises(ConnectFailed, match="not allowed"):
+        trio.run(main, "amqp://\N{SNOWMAN}")
+
+
 @pytest.mark.parametrize(("answer", "hold", "text"), strangers.WRONG)
 def test_one_sentence_reports_a_server_that_is_no_broker_of_ours(loop: TrioLoop, answer: bytes, hold: bool, text: str) -> None:
     with strangers.someone(answer, hold) as url:

@@ -89,6 +89,12 @@ def test_nobody_takes_a_connection_without_tls_for_one_with_it(option: str) -> N
         ChannelAddress.parse(f"amqp://ann:hush@broker?{option}")
 
 
+@pytest.mark.parametrize("wrong", ["..", ".a", "x" * 64, "a%00b"])
+def test_the_name_of_the_server_is_that_of_a_host(wrong: str) -> None:
+    with pytest.raises(AddressError, match="a host's name"):
+        ChannelAddress.parse(f"amqps://broker?server_name_indication={wrong}")
+
+
 def test_the_name_of_the_server_cannot_be_disabled() -> None:
     with pytest.raises(AddressError, match="server_name_indication is a host name"):
         ChannelAddress.parse("amqps://broker?server_name_indication=disable")

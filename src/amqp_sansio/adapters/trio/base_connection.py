@@ -110,7 +110,10 @@ class BaseConnection(AwaitedConnection[C]):
         self._client.begin()
         try:
             with trio.CancelScope(deadline=trio.current_time() + limit) as scope:
-                stream = await self._stream(endpoint)
+                try:
+                    stream = await self._stream(endpoint)
+                except UnicodeError as failure:  # stricter about names than the resolver, which would know none of these
+                    raise OSError(str(failure)) from failure
                 async with stream:
                     wire = self._line.wire = Wire(self._client, stream)
 

@@ -13,6 +13,7 @@ from amqp_sansio.conversation.address import (
     HEARTBEAT,
     OPTIONS,
     Address,
+    host_name,
     no_option,
     raise_for_split_password,
     without_password,
@@ -118,7 +119,7 @@ class ChannelAddress(Address):
             case "server_name_indication":
                 if value == "disable":  # what Erlang's client takes for none; Python's ssl checks the name that it sends
                     raise AddressError(shown, f"{name} is a host name; it cannot be disabled here")
-                said["server_name"] = value
+                said["server_name"] = host_name(value, shown)
             case _:
                 said[name] = value
 
