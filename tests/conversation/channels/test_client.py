@@ -11,6 +11,7 @@ from tests.conversation.channels.stage import staged
 from tests.steps import assert_linear
 
 from amqp_sansio.conversation.retry import NEVER
+from amqp_sansio.dialects import AMQP_0_9
 from amqp_sansio.engine.sasl import AmqPlain, CramMd5, External, Plain, Scram
 from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, EncodeError
 from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked
@@ -82,6 +83,29 @@ def test_a_secret_whose_answer_is_lost_is_an_error() -> None:
         updated.result()
 
 
+@pytest.mark.parametrize("dials", [False, True])
+def test_a_new_secret_after_a_loss_is_for_the_next_connection(dials: bool) -> None:
+    """With the old one, which may have expired, it could not log in."""
+    stage = staged()
+    stage.cut()
+    if dials:  # and is not open yet
+        stage.client.begin()
+    with pytest.raises(EncodeError, match="reason"):
+        stage.client.update_secret("new", "x" * 256)
+    assert stage.client.config.password == "guest"
+    assert stage.client.update_secret("new").done
+    assert stage.client.config.password == "new"
+    assert stage.client.machine.data_to_send().count(b"new") == 0
+
+
+def test_a_dialect_without_new_secrets_has_none_after_a_loss() -> None:
+    stage = staged(AMQP_0_9)
+    stage.cut()
+    with pytest.raises(EncodeError, match="update-secret"):
+        stage.client.update_secret("new")
+    assert stage.client.config.password == "guest"
+
+
 def test_nothing_is_asked_of_a_closed_client() -> None:
     stage = staged()
     core = stage.open()
@@ -92,6 +116,8 @@ def test_nothing_is_asked_of_a_closed_client() -> None:
     assert core.ended.done
     with pytest.raises(ConnectionClosedError):
         stage.client.open_channel()
+    with pytest.raises(ConnectionClosedError):
+        stage.client.update_secret("new")
 
 
 def test_a_channel_closed_during_a_loss_is_not_opened_again() -> None:

@@ -439,6 +439,9 @@ class ChannelConnection(BaseConnection[ChannelClient]):
         return self._client.blocked
 
     def update_secret(self, secret: str, reason: str = "") -> None:
-        """Sends the broker a new password, for example a token before it expires; later connections use it too."""
+        """Sends the broker a new password, for example a token before it expires; later connections use it too.
+
+        After a loss it does not wait: the next connection logs in with it.
+        """
         with self._line.turn:
             self._line.wait(self._client.update_secret(secret, reason))

@@ -408,5 +408,8 @@ class ChannelConnection(AwaitedConnection[ChannelClient]):
         return self._client.blocked
 
     async def update_secret(self, secret: str, reason: str = "") -> None:
-        """Sends the broker a new password, for example a token before it expires; later connections use it too."""
+        """Sends the broker a new password, for example a token before it expires; later connections use it too.
+
+        After a loss it does not wait: the next connection logs in with it.
+        """
         await self._line.wait(self._client.update_secret(secret, reason))

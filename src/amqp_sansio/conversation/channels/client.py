@@ -32,6 +32,7 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
 from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.spec.connection import UpdateSecret
 
 ChannelClientEvent: TypeAlias = (
     ClientEvent | ConnectionBlocked | ConnectionUnblocked | ConsumerCancelled | MessageReturned | ChannelClosed
@@ -129,20 +130,29 @@ class ChannelClient(BaseClient):
         return core
 
     def update_secret(self, secret: str, reason: str = "") -> Ticket[None]:
-        """Sends the broker a new password, for example a token before it expires; later connections use it too."""
+        """Sends the broker a new password, for example a token before it expires; later connections use it too.
+
+        After a loss only these do, until one is open.
+        """
+        self.must_go_on(UpdateSecret.VERB)
         try:
             octets = secret.encode()
         except UnicodeEncodeError:  # it would quote the secret
             raise EncodeError("update_secret", "takes a text that UTF-8 can carry") from None
-        self.machine.update_secret(octets, reason)
-        self._updating = Ticket()
-        self._hides = True
+        updating: Ticket[None] = Ticket()
+        if self.losing or not self.machine.is_open:
+            self.machine.codec.write_control(UpdateSecret(octets, reason))  # raises for what no connection could send
+            updating.settle(None)
+        else:
+            self.machine.update_secret(octets, reason)
+            self._updating = updating
+            self._hides = True
         if self.config.mechanisms:
             self.config = attrs.evolve(self.config, mechanisms=tuple([_with(each, secret) for each in self.config.mechanisms]))
         else:
             self.config = attrs.evolve(self.config, password=secret)
         self.wake()
-        return self._updating
+        return updating
 
     def gone(self, core: ChannelCore) -> None:
         """Forgets a channel that is over."""
