@@ -256,7 +256,7 @@ class Ear:
         reader = self.reader
         if reader is None or self.state != FRAMES or self.ended or self.trace:
             return False
-        return not (reader._searching or reader.dead) and reader.waits
+        return not (reader._searching or reader.dead or reader.queue or reader.ready())
 
     def receive(self, octets: bytes) -> None:
         """Stores octets; once the stream is unreadable, only counts them."""

@@ -96,15 +96,11 @@ class ById(dict[int, _T]):
     def take(self, ids: RangeSet) -> list[_T]:
         """Removes the ids in the set; returns their values, ascending by RFC 1982."""
         found: list[_T] = []
-        common = self.ids.common(ids)
-        pop = self.pop
-        for low, high in common.ranges:
+        for low, high in self.ids.take(ids).ranges:
             if low <= high:
-                found += [pop(id) for id in range(low, high + 1)]
+                found += map(self.pop, range(low, high + 1))
             else:
-                found += [pop(id) for id in [*range(low, MODULUS), *range(high + 1)]]
-        if found:
-            self.ids.discard(common)
+                found += map(self.pop, [*range(low, MODULUS), *range(high + 1)])
         return found
 
     def clear(self) -> None:
