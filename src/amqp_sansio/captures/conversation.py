@@ -56,8 +56,8 @@ class Witness(Protocol):
         idle."""
 
 
-Many: TypeAlias = Callable[["Conversation", Witness], bool]
-"""Takes a batch from a witness that has events; False: they must be taken one by one."""
+Many: TypeAlias = Callable[["Conversation", Witness], None]
+"""Takes batches from a witness until the next event has to be taken by itself."""
 
 MakeWitness: TypeAlias = Callable[[bool], Witness]
 """Makes an observer; the argument says whether the capture begins in the middle of the conversation."""
@@ -442,8 +442,8 @@ class Conversation:
         assert witness is not None
         many = self.many
         while True:
-            if many is not None and many(self, witness):
-                continue
+            if many is not None:
+                many(self, witness)
             event = witness.next_event()
             if event is None:
                 break

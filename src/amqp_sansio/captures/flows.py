@@ -118,7 +118,7 @@ class Listener:
         self.hears: Final = self._heard
         """Called with what conversations report."""
         self.many: Many | None = None
-        """Takes a batch from the witness of a conversation, where that is possible."""
+        """Takes batches from the witness of a conversation, where that is possible."""
         self.floors = True
         """Whether `floor` will be used."""
         self._say_ended: Final = ended

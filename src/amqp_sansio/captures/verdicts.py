@@ -200,17 +200,14 @@ def verdicts(
     def tell(talk: Talk, heard: Heard) -> None:
         case(talk).hear(heard)
 
-    def many(_: Conversation, witness: Witness) -> bool:
+    def many(_: Conversation, witness: Witness) -> None:
         nonlocal headers
         if not isinstance(witness, Observer):
-            return False
+            return
         if headers is None:
             headers = witness.read_headers(properties_of)
-        found = witness.next_alike(headers)
-        if found is None:
-            return False
-        case(listener.talking).many(found)
-        return True
+        while (found := witness.next_alike(headers)) is not None:
+            case(listener.talking).many(found)
 
     def ended(talk: Talk) -> None:
         done.append((cases.pop(talk, None) or _Case(talk, options)).verdict(talk))

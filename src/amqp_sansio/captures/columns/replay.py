@@ -220,8 +220,7 @@ class ConnectionReplay:
         return self.finish()
 
     def _heard(self, talk: Talk, heard: Heard) -> None:
-        last = self._last
-        recorder = last[1] if last is not None and last[0] is talk else self._recorder(talk)
+        recorder = self._recorder(talk)
         said = heard.said
         if type(said) is CommandSeen:
             recorder.command(heard, said)
@@ -229,29 +228,30 @@ class ConnectionReplay:
             recorder.hear(heard)
 
     def _recorder(self, talk: Talk) -> Recorder:
+        last = self._last
+        if last is not None and last[0] is talk:
+            return last[1]
         recorder = self._recorders.get(talk)
         if recorder is None:
             recorder = self._recorders[talk] = Recorder(talk, self._rows, self.options, self._capture)
         self._last = talk, recorder
         return recorder
 
-    def _many(self, conversation: Conversation, witness: Witness) -> bool:
-        """Takes transfers of a conversation in batches of equal ones, and their answers."""
+    def _many(self, conversation: Conversation, witness: Witness) -> None:
+        """Takes transfers of a conversation in batches of equal ones, and their answers, until something else comes."""
         assert isinstance(witness, Observer)
         headers = self._headers
         if headers is None:
             headers = self._headers = witness.read_headers(properties_of)
-        found = witness.next_alike(headers, self.options.body_head)
-        if found is None:
-            return False
-        talk = self._listener.talking
-        last = self._last
-        recorder = last[1] if last is not None and last[0] is talk else self._recorder(talk)
-        if isinstance(found, Answered):
-            recorder.answered(found)
-        else:
-            recorder.transfers(found)
-        return True
+        head = self.options.body_head
+        recorder: Recorder | None = None
+        while (found := witness.next_alike(headers, head)) is not None:
+            if recorder is None:
+                recorder = self._recorder(self._listener.talking)
+            if isinstance(found, Answered):
+                recorder.answered(found)
+            else:
+                recorder.transfers(found)
 
     def _ended(self, talk: Talk) -> None:
         recorder = self._recorders.pop(talk, None)
