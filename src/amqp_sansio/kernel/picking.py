@@ -82,9 +82,8 @@ class ById(dict[int, _T]):
     def run(self, low: int, values: Sequence[_T]) -> None:
         """Adds values under consecutive ids from `low` on, none of them above TOP."""
         if values:
-            last = low + len(values) - 1
-            self.update(zip(range(low, last + 1), values, strict=True))
-            self.ids.add_range(low, last)
+            self.update(enumerate(values, low))
+            self.ids.add_range(low, low + len(values) - 1)
 
     def drop(self, id: int) -> _T | None:
         """Removes an id; returns its value, None when it is absent."""

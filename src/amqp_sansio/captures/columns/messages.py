@@ -53,12 +53,22 @@ class Shared:
     """Objects that many messages share: columns are computed for the distinct ones and spread over the rows."""
 
     def __init__(self, things: Sequence[Any]) -> None:
-        marks = np.fromiter(map(id, things), np.int64, len(things))
         # Consecutive ones are nearly always the same, so only the first of each run is examined.
-        starts = np.concatenate(([0], np.flatnonzero(marks[1:] != marks[:-1]) + 1))
-        _, firsts, numbers = np.unique(marks[starts], return_index=True, return_inverse=True)
-        self._rows: NDArray[np.int64] = np.repeat(numbers, np.diff(starts, append=len(things)))
-        self._things: Final = [things[at] for at in starts[firsts].tolist()]
+        starts: list[int] = []
+        last: Any = self
+        for at, thing in enumerate(things):
+            if thing is not last:
+                starts.append(at)
+                last = thing
+        numbers: dict[int, int] = {}
+        self._things: Final[list[Any]] = []
+        of_runs: list[int] = []
+        for at in starts:
+            number = numbers.setdefault(id(things[at]), len(numbers))
+            if number == len(self._things):
+                self._things.append(things[at])
+            of_runs.append(number)
+        self._rows: NDArray[np.int64] = np.repeat(np.array(of_runs, np.int64), np.diff(starts, append=len(things)))
 
     def column(self, of: Callable[[Any], object], kind: pa.DataType) -> pa.Array:
         """Returns a column of `of` applied to each object."""
