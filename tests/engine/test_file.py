@@ -31,14 +31,14 @@ def settled(deliveries: Deliveries, *words: Ack | Reject, heard: bool = True) ->
 def test_up_to_a_tag_is_in_the_order_of_the_deliveries() -> None:
     deliveries = delivered(5, 3, 9, 1)
     assert settled(deliveries, Ack(3, True), Ack(5), Ack(9), Ack(1)) == [True, False, True, True]
-    assert len(deliveries) == 0
+    assert len(deliveries._open) == 0
 
 
 def test_all_is_what_the_client_has_received() -> None:
     deliveries = delivered(1, 2)
     deliveries.completed(RangeSet.of(0))
     assert settled(deliveries, Ack(0, True)) == [True]
-    assert len(deliveries) == 0
+    assert len(deliveries._open) == 0
     assert settled(deliveries, Ack(1), Reject(2), Reject(2)) == [False, True, False]
 
 

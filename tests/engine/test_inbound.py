@@ -355,7 +355,7 @@ def test_seen() -> None:
     receive(inbound, 2)
     inbound.point(5)
     assert [id for id in range(7) if inbound.seen(id)] == [0, 1]
-    assert inbound.last == 4
+    assert inbound.cursor == 5
 
 
 def test_completions_that_nobody_acknowledges_do_not_outgrow_the_serial_numbers() -> None:

@@ -23,7 +23,7 @@ def test_a_file_may_be_used_as_soon_as_it_was_opened() -> None:
     staging = staged()
     assert staging.check_use(PUBLISH, "f") is not None
     staging.step(CLIENT, file.Open("f", 1))
-    assert staging.state == OPENING
+    assert staging._machine.state == OPENING
     assert staging.check_use(PUBLISH, "f") is None
     assert staging.size("f") == 1
     objection = staging.check_use(PUBLISH, "g")
@@ -64,7 +64,7 @@ def test_a_late_observer_holds_nobody_to_anything_and_learns() -> None:
 
 def test_a_snapshot() -> None:
     staging = staged("f", "g")
-    assert staging.state == STAGED
+    assert staging._machine.state == STAGED
     staging.step(CLIENT, file.Open("h", 9))
     again = Staging(CLIENT, 9, False)
     again.restore(staging.snapshot())

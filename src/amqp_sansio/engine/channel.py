@@ -408,7 +408,7 @@ class Channels(Endpoints):
         self._lowest = max(1, channel_max)
         if 0 not in self.used or self.used[0].free:
             return self.at(0)
-        raise LimitError("channels", channel_max, channel_max + 1)
+        raise LimitError("channels", channel_max)
 
     def all(self) -> list[Channel]:
         """Returns the channels with any state, by number."""

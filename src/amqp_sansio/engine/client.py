@@ -73,7 +73,7 @@ class ClientConnection(ClientHandshake):
                 "one attachment per session",
             )
         if self._channels.attached >= self.limits.sessions:
-            raise LimitError("sessions", self.limits.sessions, self.limits.sessions + 1)
+            raise LimitError("sessions", self.limits.sessions)
 
     def _attach(self, session: Session, force: bool) -> Session:
         channel = self._channels.free(self._channel_max)

@@ -41,16 +41,9 @@ class Consumers:
         self._cancels: dict[int, str] = {}
         self._latest: dict[str, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._machines)
-
     def acknowledged(self, tag: str) -> bool | None:
         """Returns whether deliveries to a tag need an acknowledgement; None when unknown."""
         return self._acks.get(tag)
-
-    def state(self, tag: str) -> str:
-        """Returns the state of a tag."""
-        return self._machine(tag).state
 
     def check_consume(self, command: Consume, most: int) -> Objection | None:
         """Checks a consume; at most `most` consumers may exist."""

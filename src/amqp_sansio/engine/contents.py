@@ -233,8 +233,7 @@ def say_content(session: Session, command: Command, header: bool, octets: int) -
     if wrong is not None:
         name = wrong.rule.removeprefix("limits.")
         if name != wrong.rule:
-            most: int = getattr(session.limits, name)
-            raise LimitError(name, most, most + 1)
+            raise LimitError(name, getattr(session.limits, name))
         raise LocalProtocolError(wrong.said, wrong.text, wrong.legal, wrong.rule)
 
     def effect(id: int) -> None:

@@ -40,7 +40,7 @@ def check(session: Session, command: Command) -> Effect:
     if verb is not None:
         check_verb(session, verb)
         if verb == rows.SUSPEND and len(demarcation.suspended) >= session.limits.suspended_branches:
-            raise LimitError("suspended_branches", session.limits.suspended_branches, len(demarcation.suspended) + 1)
+            raise LimitError("suspended_branches", session.limits.suspended_branches)
 
     def effect(id: int) -> None:
         if verb is not None:

@@ -45,11 +45,6 @@ class Staging:
         self._sizes: dict[str, int | None] = {}
         self._forgot = late
 
-    @property
-    def state(self) -> str:
-        """The state of the staging."""
-        return self._machine.state
-
     def size(self, identifier: str) -> int | None:
         """Returns the octets of an opened file; None when unknown."""
         return self._sizes.get(identifier)
@@ -160,10 +155,6 @@ class Deliveries:
         self._all: int | None = None
         self._octets = 0
         self._window: tuple[int, int] | None = None if late else (0, 0)
-
-    def __len__(self) -> int:
-        """The number of deliveries that await acknowledgement."""
-        return len(self._open)
 
     def open_window(self, octets: int, messages: int) -> None:
         """Sets the prefetch window; 0 is unlimited."""

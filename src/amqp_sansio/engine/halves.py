@@ -155,11 +155,6 @@ class Inbound(OwnIds):
             self.due = True
         return DUPLICATE
 
-    @property
-    def last(self) -> int:
-        """The id of the command that `take` counted last."""
-        return serial_add(self.cursor, -1)
-
     def seen(self, id: int) -> bool:
         """Returns whether a command with this id was ever received."""
         return self.begun and serial_lt(id, self.next_id) and id not in self.holes

@@ -75,7 +75,7 @@ def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
             "message.subscribe.destination.unique-subscriber-destination",
         )
     if held is None and len(session._subscriptions.current) >= session.limits.subscriptions:
-        raise LimitError("subscriptions", session.limits.subscriptions, len(session._subscriptions.current) + 1)
+        raise LimitError("subscriptions", session.limits.subscriptions)
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
     check_modes(accept_mode, acquire_mode)
     if accept_mode:

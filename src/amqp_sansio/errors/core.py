@@ -143,14 +143,16 @@ class NoCredit(AmqpError):
 
 
 class LimitError(AmqpError):
-    """The call would exceed one of our own limits (see `limits.Limits`).  `limit` is its name.
+    """The call would exceed one of our own limits (see `limits.Limits`).  `limit` is its name, `asked` what would be needed: by
+    default one more than its `value`.
 
     Cause: the program asked for more than its own settings allow.
     What to do: ask for less, or raise the limit in the config.
     In doubt: nothing.  Nothing was sent.
     """
 
-    def __init__(self, limit: str, value: int, asked: int) -> None:
+    def __init__(self, limit: str, value: int, asked: int | None = None) -> None:
+        asked = value + 1 if asked is None else asked
         super().__init__(f"limit {limit} is {value}; {asked} asked for", made=(limit, value, asked))
         self.limit: Final = limit
         self.value: Final = value

@@ -7,21 +7,12 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, ClientExchange, Rejected, ServerExchange
+from amqp_sansio.engine.sasl.plain import OneMessage
 
 NAME: Final = "ANONYMOUS"
 
 
-class _Client(ClientExchange):
-    def __init__(self, trace: bytes) -> None:
-        self._trace: Final = trace
-
-    @property
-    def done(self) -> bool:
-        return True
-
-    def initial(self) -> bytes | None:
-        return self._trace
-
+class _Client(OneMessage):
     def step(self, challenge: bytes) -> bytes:
         return b""  # some servers ask again although there is nothing to send
 
@@ -40,7 +31,7 @@ class Anonymous:
 
     def start(self) -> ClientExchange:
         """Starts an exchange."""
-        return _Client(self.trace.encode())
+        return _Client(NAME, self.trace.encode())
 
 
 @attrs.frozen
