@@ -50,8 +50,6 @@ Role: TypeAlias = Literal["client", "server"]
 CommandId: TypeAlias = int
 """The id of a command in one half of a session: 0 to 2**32 - 1, then 0 again."""
 
-_OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
-
 
 def rule_of(what: str, error: DecodeError) -> str:
     """Returns the rule that undecodable octets break: one of our limits, or that a `what` (such as a control) be decodable."""
@@ -87,7 +85,7 @@ class Carrier:
     ) -> None:
         self.role: Final[Role] = role
         """The role of this side."""
-        self.peer: Final[Role] = _OTHER[role]
+        self.peer: Final[Role] = "server" if role == "client" else "client"
         self.codec: Final = codec
         """Encodes and decodes methods."""
         self.limits: Final = limits

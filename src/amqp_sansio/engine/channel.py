@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, Role
-from amqp_sansio.engine.controls import completed_run, hear_control, replies_of
+from amqp_sansio.engine.controls import CONTROLS, completed_run, replies_of
 from amqp_sansio.engine.hearing import hear_assembly, hear_transfer
 from amqp_sansio.engine.replaying import go_on, octets_in
 from amqp_sansio.engine.session import Session
@@ -126,7 +126,7 @@ class Channel:
         if verb == OTHER:
             if self._hears(FRAME_HEADER_SIZE + octets):
                 assert self.session is not None
-                hear_control(self.session, control)
+                CONTROLS[type(control)](self.session, control)
             return
         if self._about_another(control):
             return

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
 
-def hear_control(session: Session, control: Control) -> None:
-    """Handles a control of class session other than attach, attached, detach and detached."""
-    _CONTROLS[type(control)](session, control)
-
-
 def _request_timeout(session: Session, control: controls.RequestTimeout) -> None:
     granted = least(control.timeout, session._max_timeout)
     session._say(controls.Timeout(granted))
@@ -189,7 +184,7 @@ def _gap(session: Session, control: controls.Gap) -> None:
             session._touch()
 
 
-_CONTROLS: Final[dict[type[Control], Callable[[Session, Any], None]]] = {  # Any: each row takes its own control
+CONTROLS: Final[dict[type[Control], Callable[[Session, Any], None]]] = {  # Any: each row takes its own control
     controls.RequestTimeout: _request_timeout,
     controls.Timeout: _timeout,
     controls.CommandPoint: _command_point,
@@ -200,6 +195,7 @@ _CONTROLS: Final[dict[type[Control], Callable[[Session, Any], None]]] = {  # Any
     controls.Flush: _flush,
     controls.Gap: _gap,
 }
+"""What handles each control of class session other than attach, attached, detach and detached."""
 
 
 # --- the feedback that we send: expected, confirmed, completed, and known-completed ------------------------------------------

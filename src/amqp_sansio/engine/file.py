@@ -212,14 +212,20 @@ class Deliveries:
             self._drop(tag, before)
         if acks is None or self._all is not None:
             state = rows.PERHAPS_RECEIVED if self._at_once else rows.PERHAPS
-            self._perhaps[tag] = (state, id, octets, self._count)
-            if self._at_once:
-                self._received[tag] = None
         else:
             state = rows.RECEIVED if self._at_once else rows.DELIVERED
-            self._open[tag] = (state, id, octets, self._count)
-            self._octets += octets
+        self._keep(tag, (state, id, octets, self._count))
         self._count += 1
+
+    def _keep(self, tag: int, delivery: Delivery) -> None:
+        state, id, octets, _ = delivery
+        if state in (rows.DELIVERED, rows.RECEIVED):
+            self._open[tag] = delivery
+            self._octets += octets
+        else:
+            self._perhaps[tag] = delivery
+            if state == rows.PERHAPS_RECEIVED:
+                self._received[tag] = None
         if id is not None and not self._at_once:
             self._ids[id] = tag
 
@@ -275,15 +281,7 @@ class Deliveries:
         for tag, state, id, octets, number in snapshot["deliveries"]:
             if {type(each) for each in (tag, octets, number)} != {int} or state not in rows.DELIVERY.states:
                 raise TypeError("delivery")
-            if state in (rows.DELIVERED, rows.RECEIVED):
-                self._open[tag] = (state, id, octets, number)
-                self._octets += octets
-            else:
-                self._perhaps[tag] = (state, id, octets, number)
-                if state == rows.PERHAPS_RECEIVED:
-                    self._received[tag] = None
-            if id is not None and not self._at_once:
-                self._ids[id] = tag
+            self._keep(tag, (state, id, octets, number))
         self._all = snapshot["all"]
         RangeSet.of(*self._ids, *(() if self._all is None else (self._all,)))
         window = snapshot["window"]
@@ -294,15 +292,12 @@ class Deliveries:
 
     def _settle(self, tag: int, verb: str) -> None:
         """Steps one delivery: it is settled, or may be."""
-        perhaps = tag in self._perhaps
-        delivery = self._perhaps.get(tag) if perhaps else self._open.get(tag)
+        kept = self._perhaps if tag in self._perhaps else self._open
+        delivery = kept.pop(tag, None)
         if delivery is None:
             return
         state = _MOVES[delivery[0], CLIENT, verb]
-        if perhaps:
-            del self._perhaps[tag]
-        else:
-            del self._open[tag]
+        if kept is self._open:
             self._octets -= delivery[2]
         if state == rows.END:
             self._drop(tag, delivery)

@@ -90,7 +90,7 @@ class QuickTransfers:
 
     def learn(self, speaker: str, channel: int) -> bool:
         """Records a transfer; returns whether the next ones like it may take the fast path."""
-        settled = None if self._witness.shaky else self._witness.settled(speaker, channel)
+        settled = self._witness.settled(speaker, channel)
         if settled is None:
             return False
         self._quiet[speaker][channel] = settled
@@ -99,10 +99,7 @@ class QuickTransfers:
     def of(self, speaker: str, channel: int) -> ChannelWitness | None:
         """Returns the witness of the channel; None when a transfer on it needs every check."""
         found = self._quiet[speaker].get(channel)
-        if found is not None and self._witness.books(channel) is not found:
-            self._quiet[speaker].pop(channel)
-            return None
-        return found
+        return found if found is None or self._witness.books(channel) is found else None
 
     def read(self, seen: CommandSeen, header: bytes) -> bool:
         """Decodes a header whose sizes were checked, and stores the result in `seen`.  Returns whether it was decodable."""
@@ -376,7 +373,6 @@ class SessionChecker(Checker):
         if not assembly.complete:
             return
         findings = self.findings
-        findings.channel = assembly.channel
         if error is not None:
             findings.breach(rule_of("command", error), verb, str(error), legal_of(error), error.code)
         elif command is not None and cached is None:

@@ -127,8 +127,9 @@ class Witness(ConnectionWitness):
         Until a control other than those about completion comes, `ChannelWitness.transfer` may judge the next ones.
         """
         witness = self._channels.get(channel)
-        quiet = witness is not None and channel < self.handshake.channels and witness.quiet(WHO[speaker])
-        return witness if quiet and self.dialogue.quiet(WHO[speaker], SESSION) else None
+        if witness is None or self.shaky or channel >= self.handshake.channels or not witness.quiet(WHO[speaker]):
+            return None
+        return witness if self.dialogue.quiet(WHO[speaker], SESSION) else None
 
     def books(self, channel: int) -> ChannelWitness | None:
         """Returns the records of the session on a channel; None while the channel is unused."""

@@ -19,8 +19,6 @@ from amqp_sansio.tables.connection import (
 WHO: Final[dict[str, str]] = {"C": CLIENT, "S": SERVER}
 """The observer's letter of each side, and the table's word for it."""
 
-_OTHER: Final[dict[str, str]] = {"C": "S", "S": "C"}
-
 
 class ConnectionWitness:
     """Judges what concerns the connection.  A base class: each family decides what to report, and what to forget after a gap.
@@ -44,7 +42,7 @@ class ConnectionWitness:
         verb = PROTOCOL_HEADER if same or speaker == "C" else OTHER_PROTOCOL_HEADER
         if self.dialogue.said(WHO[speaker], verb) is not None and not self._late:
             self.findings.note("connection.protocol-header", f"the {WHO[speaker]} sends its header unasked")
-            self.lost(_OTHER[speaker])  # we missed the beginning of the other side
+            self.lost("S" if speaker == "C" else "C")  # we missed the beginning of the other side
 
     def lost(self, speaker: str) -> None:
         """Makes every state possible again: octets of `speaker` were lost."""
@@ -78,7 +76,8 @@ class ConnectionWitness:
         if (speaker, verb) in self._excused:  # the answer to a request that was illegal itself
             self._excused.discard((speaker, verb))
             return False
-        self._excused.update([(_OTHER[speaker], answer) for answer in ANSWERS.get(verb, ())])
+        other = "S" if speaker == "C" else "C"
+        self._excused.update([(other, answer) for answer in ANSWERS.get(verb, ())])
         self._blame(WHO[speaker], word, verb, refusal)
         return False
 
