@@ -18,8 +18,10 @@ CHARACTER: Final = 6.4
 """Width of a character, in units of the drawing."""
 LINE: Final = 13
 """Height of a line of text."""
-WIDEST: Final = 26
+WIDEST: Final = 16
 """Characters in a line, unless one word is longer."""
+GAP: Final = 14
+"""Pixels between neighbours."""
 PAGE: Final = 680
 """The width of a page's text, in pixels: a wider diagram scrolls."""
 COLOURS: Final = {
@@ -105,7 +107,6 @@ class Drawing:
         layout = igraph.Graph(len(boxes), edges, directed=True).layout_sugiyama(layers=layers, maxiter=1000)
         points: list[list[float]] = layout.coords
         bends: list[list[list[float]]] = layout.edge_routing
-        column = max(box.width for box in boxes) + 14
         heights = [
             max((box.height for box, at in zip(boxes, layers, strict=True) if at == layer), default=0) + 24
             for layer in range(max(layers) + 1)
@@ -115,16 +116,16 @@ class Drawing:
             for before, point in pairwise(row):
                 point[0] = max(point[0], before[0] + 1)
         tops = [0.0, *accumulate(heights)]
-        across = [x for x, _ in [*points, *[bend for each in bends for bend in each]]]
-        left, right = min(across), max(across)
+        widths = [(x, int(layer), box.width) for (x, layer), box in zip(points, boxes, strict=True)]
+        columns = _columns([*widths, *[(x, int(layer), 0.0) for each in bends for x, layer in each]])
 
         def place(x: float, layer: float) -> tuple[float, float]:
-            return (x - left + 0.5) * column, (tops[int(layer)] + tops[int(layer) + 1]) / 2
+            return columns[round(x, 3)], (tops[int(layer)] + tops[int(layer) + 1]) / 2
 
         self.boxes: Final = [Box(box.lines, *place(*point)) for box, point in zip(boxes, points, strict=True)]
         self.bends: Final = [[place(*bend) for bend in each] for each in bends]
         self.edges: Final = edges
-        self.width: Final = (right - left + 1) * column
+        self.width: Final = max(columns[round(x, 3)] + width / 2 for x, _, width in widths) + GAP
         self.height: Final = tops[-1]
 
     def _colour(self, rows: list[Row]) -> str:
@@ -161,6 +162,24 @@ class Drawing:
             for number, line in enumerate(box.lines)
         ]
         return f'<text text-anchor="middle" fill="{colour}">{"".join(lines)}</text>'
+
+
+def _columns(things: list[tuple[float, int, float]]) -> dict[float, float]:
+    """Returns where each column of the layout is drawn, in pixels, as far left as it can be.
+
+    A thing is its column, its layer and its width, which is 0 for an arrow that passes.  Neighbours in a layer keep `GAP`.
+    """
+    places: dict[float, float] = {}
+    last: dict[int, tuple[float, float]] = {}  # of each layer, the column and the width of what is drawn there last
+    latest = 0.0
+    for x, layer, width in sorted([(round(x, 3), layer, width) for x, layer, width in things]):
+        before, wide = last.get(layer, (None, 0.0))
+        edge = width / 2 + GAP if before is None else places[before] + (wide + width) / 2 + GAP
+        if before == x:
+            edge = places[x]  # several arrows pass at one point
+        latest = places[x] = max(latest, places.get(x, 0.0), edge)
+        last[layer] = x, width if before != x else max(wide, width)
+    return places
 
 
 def _path(start: Box, bends: list[tuple[float, float]], end: Box) -> str:
