@@ -12,6 +12,7 @@ import attrs
 
 from amqp_sansio.dialects import DEFAULT, Dialect
 from amqp_sansio.errors import EncodeError
+from amqp_sansio.errors.checks import check_is, checked, integers, names, one_of, several, texts
 from amqp_sansio.kernel.build import VERSION
 from amqp_sansio.limits import DEFAULT_LIMITS, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.connection import Tune
@@ -138,44 +139,21 @@ class ServerMechanism(Protocol):
         raise NotImplementedError
 
 
-# --- validators: a wrong setting raises when the object is made -------------------------------------------------------
-
-_Check = Callable[[object, "attrs.Attribute[Any]", object], None]  # Any: attrs' own signature of a validator
-
-
-def _integers(low: int, high: int, none: bool = False) -> _Check:
-    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        if none and value is None:
-            return
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"an integer of {low}..{high}, not {value!r}")
-
-    return check
-
-
-def _one_of(*legal: str) -> _Check:
-    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        if value not in legal:
-            raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"one of {', '.join(legal)}, not {value!r}")
-
-    return check
-
-
 # --- profiles -----------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked())
 class Profile:
     """How closely we follow the specification, and how the application and the library share the work."""
 
     name: str = "default"
     strict: bool = False
     """True: a deviation from the specification that every deployed peer has is a violation; False: it is tolerated."""
-    completion: CompletionPolicy = attrs.field(default="default", validator=_one_of(*get_args(CompletionPolicy)))
-    octets: OctetAccounting = attrs.field(default="frames", validator=_one_of(*get_args(OctetAccounting)))
-    error_codes: ErrorCodes = attrs.field(default="qpid", validator=_one_of(*get_args(ErrorCodes)))
+    completion: CompletionPolicy = attrs.field(default="default", validator=one_of(*get_args(CompletionPolicy)))
+    octets: OctetAccounting = attrs.field(default="frames", validator=one_of(*get_args(OctetAccounting)))
+    error_codes: ErrorCodes = attrs.field(default="qpid", validator=one_of(*get_args(ErrorCodes)))
     unpointed: Literal["unknown-ids", "illegal-state"] = attrs.field(
-        default="unknown-ids", validator=_one_of("unknown-ids", "illegal-state")
+        default="unknown-ids", validator=one_of("unknown-ids", "illegal-state")
     )
     """How we end a session that receives command data before any command-point: "unknown-ids" detaches with 4, as the
     specification demands; "illegal-state" sends exception 409, as qpidd does."""
@@ -198,7 +176,7 @@ STRICT_PROFILE: Final = Profile(name="strict", strict=True, error_codes="spec")
 def _frame_sizes(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
     """Accepts sizes up to the largest frame of any configured dialect."""
     high = max([each.framing.largest for each in _spoken(instance)])
-    _integers(MIN_MAX_FRAME_SIZE, high)(instance, attribute, value)
+    integers(MIN_MAX_FRAME_SIZE, high)(instance, attribute, value)
 
 
 def _usual_frame(instance: object) -> int:
@@ -212,36 +190,24 @@ def _spoken(instance: object) -> tuple[Dialect[Codec], ...]:
     return (instance.dialect,)
 
 
-def _texts(high: int) -> _Check:
-    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        for text in value if isinstance(value, tuple) else (value,):
-            if not isinstance(text, str) or len(text.encode("utf-8", "surrogatepass")) > high:
-                raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"text of at most {high} octets, not {text!r}")
-
-    return check
-
-
-def _names(values: Iterable[str]) -> tuple[str, ...]:
-    return (values,) if isinstance(values, str) else tuple(values)
-
-
-def _mechanisms(instance: object, attribute: attrs.Attribute[Any], values: tuple[object, ...]) -> None:
-    for value in values:
+def _mechanisms(instance: object, attribute: attrs.Attribute[Any], values: object) -> None:
+    for value in values if isinstance(values, tuple) else (values,):
         if not isinstance(getattr(value, "name", None), str) or not callable(getattr(value, "start", None)):
             text = f"objects with a name and a `start`, such as those of engine.sasl, not {type(value).__name__}"
             raise EncodeError(f"{type(instance).__name__}.{attribute.name}", text)
 
 
 def _client_mechanisms(values: Iterable[ClientMechanism]) -> tuple[ClientMechanism, ...]:
-    return tuple(values)
+    return several(values)
 
 
 def _server_mechanisms(values: Iterable[ServerMechanism]) -> tuple[ServerMechanism, ...]:
-    return tuple(values)
+    return several(values)
 
 
 def _map(entries: Mapping[str, Value]) -> Map:
-    return entries if isinstance(entries, Map) else Map(entries)
+    given: object = entries
+    return Map(entries) if isinstance(given, Mapping) and not isinstance(given, Map) else given  # type: ignore[return-value]
 
 
 def _product() -> Map:
@@ -259,13 +225,18 @@ def _product() -> Map:
 
 
 def _dialects(value: Dialect[Codec] | Iterable[Dialect[Codec]]) -> tuple[Dialect[Codec], ...]:
-    dialects = (value,) if isinstance(value, Dialect) else tuple(value)
-    if not dialects:
-        raise EncodeError("ServerConfig.dialects", "takes one Dialect or more")
+    dialects: object = (value,) if isinstance(value, Dialect) else several(value)
+    if not isinstance(dialects, tuple) or not dialects or not all(isinstance(each, Dialect) for each in dialects):
+        raise EncodeError("ServerConfig.dialects", f"takes one Dialect or more, not {value!r}")
     return dialects
 
 
-@attrs.frozen(kw_only=True)
+def _dialect(value: Dialect[Codec]) -> Dialect[Codec]:
+    check_is("ClientConfig.dialect", value, Dialect)  # here, because a default is made from it before validators run
+    return value
+
+
+@attrs.frozen(kw_only=True, field_transformer=checked())
 class ClientConfig:
     """How a client opens and runs a connection.
 
@@ -281,32 +252,32 @@ class ClientConfig:
     one without TLS to an address that is not loopback."""
     trust_redirects: bool = False
     """True: a broker may redirect the client, with its name and password, to hosts that the address does not name."""
-    virtual_host: str = attrs.field(default="", validator=_texts(255))
+    virtual_host: str = attrs.field(default="", validator=texts(255))
     """The virtual host to open (str8, at most 255 octets).  "" is the dialect's default: "" in 0-10 and "/" in 0-8 to 0-9-1."""
-    capabilities: tuple[str, ...] = attrs.field(default=(), converter=_names, validator=_texts(65535))
+    capabilities: tuple[str, ...] = attrs.field(default=(), converter=names, validator=texts(65535))
     insist: bool = False
     """True: asks the server not to redirect us (connection.open.insist)."""
-    locale: str = attrs.field(default="en_US", validator=_texts(255))
+    locale: str = attrs.field(default="en_US", validator=texts(255))
     properties: Map = attrs.field(factory=_product, converter=_map)
     """client-properties of start-ok."""
-    channel_max: int = attrs.field(default=65535, validator=_integers(1, 65535))
+    channel_max: int = attrs.field(default=65535, validator=integers(1, 65535))
     """The most channels that we want; the server may offer fewer."""
-    dialect: Dialect[Codec] = DEFAULT
+    dialect: Dialect[Codec] = attrs.field(default=DEFAULT, converter=_dialect)
     max_frame_size: int = attrs.field(default=attrs.Factory(_usual_frame, takes_self=True), validator=_frame_sizes)
     """The largest frame that we want, in octets; the server may offer less.  Default and maximum are 65535 in 0-10.  In 0-8 to
     0-9-1 the default is 131072, and no more than `limits.inbox_octets` is agreed on."""
-    blocked: Literal["publish", "raise"] = attrs.field(default="publish", validator=_one_of("publish", "raise"))
+    blocked: Literal["publish", "raise"] = attrs.field(default="publish", validator=one_of("publish", "raise"))
     """What `publish` does on a channel while the server reports the connection as blocked: "publish" sends the message, which
     the server reads once it is unblocked; "raise" raises FlowStopped."""
-    heartbeat: int = attrs.field(default=0, validator=_integers(0, 65535))
+    heartbeat: int = attrs.field(default=0, validator=integers(0, 65535))
     """The heartbeat interval that we want, in seconds.  0-10: moved into the server's range; 0 for none.  0-8 to 0-9-1: the
     lower of ours and the server's applies, and 0 leaves it to the server.  Needs `tick`."""
-    headers: HeaderReading = attrs.field(default="lazy", validator=_one_of(*get_args(HeaderReading)))
+    headers: HeaderReading = attrs.field(default="lazy", validator=one_of(*get_args(HeaderReading)))
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked())
 class ServerConfig:
     """How a server opens and runs a connection.
 
@@ -315,31 +286,31 @@ class ServerConfig:
     """
 
     mechanisms: tuple[ServerMechanism, ...] = attrs.field(default=(), converter=_server_mechanisms, validator=_mechanisms)
-    virtual_hosts: tuple[str, ...] | None = attrs.field(default=None, converter=attrs.converters.optional(_names))
+    virtual_hosts: tuple[str, ...] | None = attrs.field(default=None, converter=attrs.converters.optional(names))
     """The virtual hosts that exist; None: any.  The server closes the connection for any other one with 402; in 0-8 to 0-9-1
     with 530, as RabbitMQ does, unless the profile's error codes are "spec"."""
-    known_hosts: tuple[str, ...] = attrs.field(default=(), converter=_names, validator=_texts(65535))
+    known_hosts: tuple[str, ...] = attrs.field(default=(), converter=names, validator=texts(65535))
     """The other hosts that open-ok lists."""
-    locales: tuple[str, ...] = attrs.field(default=("en_US",), converter=_names, validator=_texts(65535))
+    locales: tuple[str, ...] = attrs.field(default=("en_US",), converter=names, validator=texts(65535))
     """Must contain en_US (connection.start.locales.required-support)."""
     properties: Map = attrs.field(factory=_product, converter=_map)
     """server-properties of start."""
-    channel_max: int = attrs.field(default=65535, validator=_integers(1, 65535))
+    channel_max: int = attrs.field(default=65535, validator=integers(1, 65535))
     """The most channels that we offer: numbers 0 to channel_max - 1.  Always sent, because clients read its absence as 0."""
     dialects: tuple[Dialect[Codec], ...] = attrs.field(default=(DEFAULT,), converter=_dialects)
     """The dialects that clients may speak.  A header of any other one is answered with the header of the first."""
     max_frame_size: int = attrs.field(default=attrs.Factory(_usual_frame, takes_self=True), validator=_frame_sizes)
     """The largest frame that we offer, in octets; defaults as for a client.  Always sent: clients read its absence as 0."""
-    heartbeat_min: int | None = attrs.field(default=0, validator=_integers(0, 65535, none=True))
+    heartbeat_min: int | None = attrs.field(default=0, validator=integers(0, 65535))
     """The shortest heartbeat interval that we support, in seconds.  None: no heartbeats at all."""
-    heartbeat_max: int | None = attrs.field(default=120, validator=_integers(0, 65535, none=True))
+    heartbeat_max: int | None = attrs.field(default=120, validator=integers(0, 65535))
     """The longest heartbeat interval that we support, in seconds; the one that we offer in 0-8 to 0-9-1."""
-    attach: Literal["accept", "refuse"] = attrs.field(default="accept", validator=_one_of("accept", "refuse"))
+    attach: Literal["accept", "refuse"] = attrs.field(default="accept", validator=one_of("accept", "refuse"))
     """What happens to an attach that the application does not answer."""
-    session_timeout: int | None = attrs.field(default=0, validator=_integers(0, 2**32 - 1, none=True))
+    session_timeout: int | None = attrs.field(default=0, validator=integers(0, 2**32 - 1))
     """The longest time that we keep a detached session, in seconds.  None: for ever.  0: the session ends when it is detached,
     as old clients need that attach again by force and begin at command 0."""
-    headers: HeaderReading = attrs.field(default="eager", validator=_one_of(*get_args(HeaderReading)))
+    headers: HeaderReading = attrs.field(default="eager", validator=one_of(*get_args(HeaderReading)))
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 

@@ -10,6 +10,8 @@ from typing import Final
 
 import attrs
 
+from amqp_sansio.errors.checks import checked
+
 MIN_MAX_FRAME_SIZE: Final = 4096
 """Octets that both sides must accept in one frame before anything is agreed (constant MIN-MAX-FRAME-SIZE)."""
 
@@ -38,7 +40,7 @@ _KIB: Final = 1024
 _MIB: Final = 1024 * 1024
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked(least=1))
 class Limits:
     """What one connection may cost us, in octets, counts and seconds; all positive."""
 
@@ -130,7 +132,7 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked(least=1))
 class ServerLimits:
     """What all connections of one server of an adapter may cost together, in octets, counts and seconds; all positive.
 
@@ -154,7 +156,7 @@ class ServerLimits:
 DEFAULT_SERVER_LIMITS: Final = ServerLimits()
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked(least=1))
 class BrokerLimits:
     """What clients may make a broker store and do, in octets and counts; all positive.
 

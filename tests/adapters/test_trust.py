@@ -10,7 +10,9 @@ import pytest
 import trustme
 
 from amqp_sansio.adapters import asyncio, sync, trio
+from amqp_sansio.adapters.asyncio import channels as asyncio_channels
 from amqp_sansio.adapters.sync import channels
+from amqp_sansio.adapters.trio import channels as trio_channels
 from amqp_sansio.adapters.trust import trust
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.errors import AddressError, EncodeError
@@ -50,8 +52,28 @@ def test_a_file_that_tls_cannot_use_is_named_at_once(option: str, name: str, why
 
 @pytest.mark.parametrize("connect", [asyncio.connect, sync.connect, trio.connect, channels.connect])
 @pytest.mark.parametrize(
-    ("setting", "rule"), [("tls", "an ssl.SSLContext"), ("retry", "a RetryPolicy"), ("config", "a ClientConfig")]
-)
-def test_a_setting_of_another_type_is_refused_before_anything_is_tried(connect: Any, setting: str, rule: str) -> None:
-    with pytest.raises(EncodeError, match=f"connect: {setting}: takes {rule}, not bool"):
-        connect("amqps://127.0.0.1:1", **{setting: True})
+    ("setting", "given", "rule"),
+    [
+        ("tls", True, "an ssl.SSLContext"), ("retry", 3, "a RetryPolicy"), ("config", "c", "a ClientConfig"),
+        ("close_timeout", "5", "seconds, 0 or more"), ("close_timeout", -1, "seconds, 0 or more"),
+        ("on_event", 5, "something that can be called"), ("log_octets", "yes", "True or False"),
+        ("tracing", 5, r"an adapters.otel.Tracing\(\)"),
+    ],
+)  # fmt: skip
+def test_a_setting_of_another_type_is_refused_before_anything_is_tried(
+    connect: Any, setting: str, given: object, rule: str
+) -> None:
+    with pytest.raises(EncodeError, match=f"connect: {setting}: takes {rule}, not {given!r}"):
+        connect("amqps://127.0.0.1:1", **{setting: given})
+
+
+@pytest.mark.parametrize("module", [asyncio_channels, channels, trio_channels])
+def test_what_chooses_the_topology_can_be_called(module: Any) -> None:
+    with pytest.raises(EncodeError, match=r"connect: topology: takes something that can be called, such as .+, not 5"):
+        module.connect("amqp://127.0.0.1:1", topology=5)
+
+
+@pytest.mark.parametrize("module", [trio, trio_channels])
+def test_a_nursery_is_one(module: Any) -> None:
+    with pytest.raises(EncodeError, match=r"connect: nursery: takes a trio.Nursery, not 5"):
+        module.connect("amqp://127.0.0.1:1", 5)

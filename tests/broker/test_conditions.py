@@ -39,7 +39,8 @@ PROFILES: Final[tuple[ErrorCodes, ...]] = ("spec", "qpid")
 FACTS: Final[dict[str, object]] = dict.fromkeys(
     (
         "argument", "branch", "count", "destination", "exchange", "fault", "given", "has", "identity", "key", "known", "legal",
-        "limit", "name", "prefix", "queue", "type", "user", "value", "verb", "where", "why",
+        "bindings", "limit", "messages", "name", "prefix", "queue", "subscribers", "type", "user", "value", "verb", "where",
+        "why",
     ),
     "text",
 )  # fmt: skip

@@ -72,4 +72,4 @@ def test_it_tells_while_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert main(["report", str(write_story(tmp_path))]) == 0
     said = capsys.readouterr().err
     for table in ("connections", "messages", "violations"):
-        assert f"amqp-sansio: reading {table}: 0 of 1 files, 0:0" in said
+        assert f"amqp-sansio: reading {table}: 0 of 1 file, 0:0" in said

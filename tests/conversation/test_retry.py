@@ -44,7 +44,7 @@ def test_settings_are_checked() -> None:
         RetryPolicy(longest=float("nan"))
     with pytest.raises(EncodeError, match=r"RetryPolicy\.jitter"):
         RetryPolicy(jitter=1.5)
-    with pytest.raises(EncodeError, match=r"RetryPolicy\.attempts: 0 or more, not -3"):
+    with pytest.raises(EncodeError, match=r"RetryPolicy\.attempts: an integer of 0 or more, not -3"):
         RetryPolicy(attempts=-3)
     with pytest.raises(EncodeError, match=r"RetryPolicy\.give_up"):
         RetryPolicy(give_up="60")  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from amqp_sansio.errors import (
     StaleDelivery,
     core,
 )
+from amqp_sansio.errors.core import many
 
 SAMPLES: list[tuple[AmqpError, tuple[str, ...]]] = [
     (EncodeError("str8", "at most 255 octets"), ("str8", "at most 255 octets")),
@@ -77,3 +78,8 @@ def test_what_a_peer_says_writes_to_no_terminal_and_forges_no_line() -> None:
     assert r"no\n2026-01-01 all is well\x1b[2J\u202e\x9b" in str(error)
     assert error.text == "no\n2026-01-01 all is well\x1b[2J\u202e\x9b"
     assert str(ConnectionClosedError("x", "smørrebrød")).endswith("smørrebrød")
+
+
+def test_a_number_stands_with_its_noun() -> None:
+    assert (many(1, "thing"), many(0, "thing"), many(2000, "thing")) == ("1 thing", "0 things", "2,000 things")
+    assert (many(1, "delivery", "deliveries"), many(2, "delivery", "deliveries")) == ("1 delivery", "2 deliveries")

@@ -75,6 +75,7 @@ ADAPTERS = {
             "`connection = await connect(url, nursery)` leaves that to\n    `close`, or to the end of the nursery."
         ),
         "close_timeout)\n": "close_timeout, nursery)\n",
+        "check_settings(\n": "check_settings(\n        nursery=nursery,\n",
         "import ssl\nfrom collections.abc import Callable\n": (
             "import ssl\nfrom collections.abc import Callable\nfrom contextlib import AbstractAsyncContextManager\n"
             "from typing import overload\n"

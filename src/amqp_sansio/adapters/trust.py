@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
+from typing import Any, Final
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.errors import AddressError, EncodeError
+from amqp_sansio.errors.checks import is_number
+
+_SETTINGS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {  # Any: whatever the caller gives
+    "config": (lambda given: isinstance(given, ClientConfig | None), "a ClientConfig"),
+    "tls": (lambda given: isinstance(given, ssl.SSLContext | None), "an ssl.SSLContext"),
+    "retry": (lambda given: isinstance(given, RetryPolicy), "a RetryPolicy"),
+    "close_timeout": (lambda given: is_number(given) and given >= 0, "seconds, 0 or more"),
+    "on_event": (lambda given: given is None or callable(given), "something that can be called"),
+    "topology": (callable, "something that can be called, such as everything or nothing"),
+    "log_octets": (lambda given: isinstance(given, bool), "True or False"),
+    "tracing": (lambda given: given is None or hasattr(given, "publishing"), "an adapters.otel.Tracing()"),
+    "nursery": (lambda given: given is None or hasattr(given, "start_soon"), "a trio.Nursery"),
+}
+"""What `connect` takes besides an address: whether it is right, and what would be."""
 
 
-def check_settings(config: object, tls: object, retry: object) -> None:
-    """Raises EncodeError for an argument of `connect` that has another type, before anything is tried."""
-    if not isinstance(config, ClientConfig | None):
-        raise EncodeError("connect: config", f"takes a ClientConfig, not {type(config).__name__}")
-    if not isinstance(tls, ssl.SSLContext | None):
-        raise EncodeError("connect: tls", f"takes an ssl.SSLContext, not {type(tls).__name__}")
-    if not isinstance(retry, RetryPolicy):
-        raise EncodeError("connect: retry", f"takes a RetryPolicy, not {type(retry).__name__}")
+def check_settings(**settings: object) -> None:
+    """Raises EncodeError for an argument of `connect` that is not what it takes, before anything is tried."""
+    for name, given in settings.items():
+        is_right, legal = _SETTINGS[name]
+        if not is_right(given):
+            raise EncodeError(f"connect: {name}", f"takes {legal}, not {given!r}")
 
 
 def reason(error: OSError) -> str:

@@ -24,6 +24,7 @@ from amqp_sansio.broker.snapshot import restore, take
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import Profile, ServerConfig
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.errors.core import many
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.agenda import Agenda
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest, moment_of
@@ -444,4 +445,4 @@ class Broker:
         return broker
 
     def __repr__(self) -> str:
-        return f"<Broker: {len(self._peers)} connections, {len(self._sites)} virtual hosts>"
+        return f"<Broker: {many(len(self._peers), 'connection')}, {many(len(self._sites), 'virtual host')}>"

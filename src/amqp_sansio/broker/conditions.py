@@ -94,7 +94,7 @@ RESUME_NO_DESTINATION: Final = _row("message.resume: no such destination", _NO_D
 SUBSCRIBE_NO_QUEUE: Final = _row("message.subscribe: no such queue", _NO_QUEUE)
 SUBSCRIBE_NO_NAME: Final = _row("message.subscribe: empty name", _NO_NAME)
 SUBSCRIBE_TWICE: Final = _row("message.subscribe: destination in use", "destination {destination!r} is subscribed already")
-SUBSCRIBE_EXCLUSIVE: Final = _row("message.subscribe: queue in use", "queue {queue!r} has {count} subscribers{why}")
+SUBSCRIBE_EXCLUSIVE: Final = _row("message.subscribe: queue in use", "queue {queue!r} has {subscribers}{why}")
 SUBSCRIBE_OWNED: Final = _row("message.subscribe: queue of another session", _OWNED)
 SUBSCRIBE_QUEUE_DELETED: Final = _row("message.subscribe: queue deleted", "queue {queue!r} is deleted")
 SUBSCRIBE_SELECTOR: Final = _row("message.subscribe: a selector that cannot be read", _SAID)
@@ -126,9 +126,9 @@ EXCHANGE_REDECLARE_ARGUMENT: Final = _row(
 EXCHANGE_DELETE_NO_EXCHANGE: Final = _row("exchange.delete: no such exchange", _NO_EXCHANGE)
 EXCHANGE_DELETE_NO_NAME: Final = _row("exchange.delete: empty name", "the default exchange cannot be deleted; legal: a name")
 EXCHANGE_DELETE_ALTERNATE: Final = _row(
-    "exchange.delete: in use as alternate", "{exchange!r} is the alternate of {count} queues and exchanges"
+    "exchange.delete: in use as alternate", "{exchange!r} is the alternate of queues and exchanges: {count}"
 )
-EXCHANGE_DELETE_IN_USE: Final = _row("exchange.delete: has bindings", "{exchange!r} has {count} bindings")
+EXCHANGE_DELETE_IN_USE: Final = _row("exchange.delete: has bindings", "{exchange!r} has {bindings}")
 EXCHANGE_DELETE_RESERVED: Final = _row(
     "exchange.delete: predeclared exchange", "{exchange!r} is predeclared and cannot be deleted"
 )
@@ -172,8 +172,8 @@ QUEUE_DECLARE_ARGUMENT: Final = _row("queue.declare: unknown argument", _UNKNOWN
 QUEUE_DECLARE_VALUE: Final = _row("queue.declare: value of an argument", _SAID)
 QUEUE_DELETE_NO_NAME: Final = _row("queue.delete: empty name", _NO_NAME)
 QUEUE_DELETE_NO_QUEUE: Final = _row("queue.delete: no such queue", _NO_QUEUE)
-QUEUE_DELETE_IN_USE: Final = _row("queue.delete: has consumers", "queue {queue!r} has {count} subscribers")
-QUEUE_DELETE_NOT_EMPTY: Final = _row("queue.delete: has messages", "queue {queue!r} has {count} messages")
+QUEUE_DELETE_IN_USE: Final = _row("queue.delete: has consumers", "queue {queue!r} has {subscribers}")
+QUEUE_DELETE_NOT_EMPTY: Final = _row("queue.delete: has messages", "queue {queue!r} has {messages}")
 QUEUE_DELETE_OWNED: Final = _row("queue.delete: queue of another session", _OWNED)
 QUEUE_PURGE_NO_NAME: Final = _row("queue.purge: empty name", _NO_NAME)
 QUEUE_PURGE_NO_QUEUE: Final = _row("queue.purge: no such queue", _NO_QUEUE)

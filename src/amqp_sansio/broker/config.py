@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import attrs
 
 from amqp_sansio.broker.access.guard import Access
-from amqp_sansio.config import ErrorCodes, _one_of
+from amqp_sansio.broker.access.rules import Rules
+from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.kernel.serials import whole
+from amqp_sansio.errors.checks import checked, integers, names, one_of, texts
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.values import List, Map
 
@@ -21,53 +21,38 @@ With the first, Qpid JMS leaves selectors to the broker; with the second, its te
 """
 
 
-def _names(values: Iterable[str]) -> tuple[str, ...]:
-    return (values,) if isinstance(values, str) else tuple(values)
+def _access(instance: object, attribute: object, value: Any) -> None:  # Any: whatever the caller gives
+    if not isinstance(value, Rules) and not callable(value):
+        raise EncodeError("BrokerConfig.access", f"takes Rules, or something that can be called, not {value!r}")
 
 
-def _host_names(instance: object, attribute: object, names: tuple[str, ...] | None) -> None:
-    for name in names or ():
-        if type(name) is not str or len(name.encode("utf-8", "surrogatepass")) > 255:
-            raise EncodeError("BrokerConfig.virtual_hosts", f"names of at most 255 octets, not {name!r}")
-
-
-def _seconds(instance: object, attribute: attrs.Attribute[int], value: object) -> None:
-    if isinstance(value, bool) or not whole(value) or value == 0:
-        raise EncodeError(f"BrokerConfig.{attribute.name}", f"whole seconds, 1 to 2**32 - 1, not {value!r}")
-
-
-def _tag(instance: object, attribute: attrs.Attribute[str], tag: str) -> None:
-    if type(tag) is not str or not 1 <= len(tag.encode("utf-8", "surrogatepass")) <= 255:
-        raise EncodeError("BrokerConfig.federation_tag", f"text of 1 to 255 octets, not {tag!r}")
-
-
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked())
 class BrokerConfig:
     """The settings of a broker.  Those of a connection are in its `ServerConfig`."""
 
     virtual_hosts: tuple[str, ...] | None = attrs.field(
-        default=None, converter=attrs.converters.optional(_names), validator=_host_names
+        default=None, converter=attrs.converters.optional(names), validator=texts(255)
     )
     """The virtual hosts that exist; any other is answered with close 402.  None: any, created when first opened."""
     journal: bool = False
     """True: durable changes are entries of `Broker.journal`, and what depends on them waits for `Broker.journalled`."""
     epoch: float | None = None
     """POSIX seconds at moment 0 of the broker's clock.  None: unknown, and messages get no expiration."""
-    error_codes: ErrorCodes = attrs.field(default="qpid", validator=_one_of(*get_args(ErrorCodes)))
+    error_codes: ErrorCodes = attrs.field(default="qpid", validator=one_of(*get_args(ErrorCodes)))
     """What to refuse, and with which code, where deployed brokers deviate from the letter.
 
     It applies to connections without a `ServerConfig` of their own; others follow their profile.
     """
-    branch_timeout: int = attrs.field(default=60, validator=_seconds)
+    branch_timeout: int = attrs.field(default=60, validator=integers(1, 2**32 - 1))
     """Seconds until an unprepared branch of a distributed transaction times out, unless dtx.set-timeout sets another value."""
-    most_branch_timeout: int = attrs.field(default=3600, validator=_seconds)
+    most_branch_timeout: int = attrs.field(default=3600, validator=integers(1, 2**32 - 1))
     """The most seconds for dtx.set-timeout; more is answered with 542."""
-    federation_tag: str | None = attrs.field(default=None, validator=attrs.validators.optional(_tag))
+    federation_tag: str | None = attrs.field(default=None, validator=texts(255, 1))
     """The identity of this broker, 1 to 255 octets, announced as `qpid.federation_tag`; None: not announced.
 
     By it, Qpid JMS recognises that two connections have the same resource manager.
     """
-    access: Access | None = None
+    access: Access | None = attrs.field(default=None, validator=_access)
     """The access rules; None: every user may do everything.  `Broker.set_access` changes it later."""
     limits: BrokerLimits = DEFAULT_BROKER_LIMITS
 

@@ -9,6 +9,7 @@ from typing import Final
 from amqp_sansio.cli.given import whole
 from amqp_sansio.cli.output import json_line
 from amqp_sansio.cli.pipeline import installed, size
+from amqp_sansio.errors.core import many
 
 MEBI: Final = 1024 * 1024
 
@@ -39,6 +40,6 @@ def compact(given: argparse.Namespace) -> int:
         before = {"files": found.files_before, "octets": found.octets_before}
         sys.stdout.write(json_line({"out": found.out, "files": found.files, "octets": found.octets, "before": before}) + "\n")
     else:
-        before_ = f"{found.files_before} files, {size(found.octets_before)}"
-        sys.stdout.write(f"{found.out}: {found.files} files, {size(found.octets)} (before: {before_})\n")
+        before_ = f"{many(found.files_before, 'file')}, {size(found.octets_before)}"
+        sys.stdout.write(f"{found.out}: {many(found.files, 'file')}, {size(found.octets)} (before: {before_})\n")
     return 0

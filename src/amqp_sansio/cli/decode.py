@@ -16,6 +16,7 @@ from amqp_sansio.captures.rows import Row
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, pairs, short, whole
 from amqp_sansio.cli.progress import Progress
 from amqp_sansio.cli.selection import Selection, Wanted, is_error, readable
+from amqp_sansio.errors.core import many
 
 _VERB: Final = 24
 BODY_SHOWN: Final = 4096
@@ -71,7 +72,7 @@ def _body(row: Row) -> Iterator[str]:
     else:
         return
     if left:
-        yield f"\n{_INDENT}... {left} octets more"
+        yield f"\n{_INDENT}... {many(left, 'octet')} more"
 
 
 def _said(row: Row) -> str:
@@ -93,7 +94,7 @@ def _said(row: Row) -> str:
         name = str(header.get("struct")).rpartition(".")[2]
         parts.append(f"| {name}: {pairs({key: value for key, value in header.items() if key != 'struct'})}")
     if row["body_octets"]:
-        parts.append(f"| {row['body_octets']} octets")
+        parts.append(f"| {many(row['body_octets'], 'octet')}")
     if not row["complete"]:
         parts.append("| NOT COMPLETE")
     return " ".join(part for part in parts if part).rstrip()

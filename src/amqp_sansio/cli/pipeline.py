@@ -15,6 +15,7 @@ from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.given import pair
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line
 from amqp_sansio.cli.progress import Progress
+from amqp_sansio.errors.core import many
 
 if TYPE_CHECKING:
     from amqp_sansio.captures.columns.outcome import Outcome
@@ -165,7 +166,7 @@ def size(octets: int) -> str:
 
 def summary(outcome: Outcome) -> str:
     """Formats what was published, for people."""
-    lines = [f"{outcome.out}: {outcome.files} files, {size(outcome.octets)}, in {outcome.seconds:.1f} s"]
+    lines = [f"{outcome.out}: {many(outcome.files, 'file')}, {size(outcome.octets)}, in {outcome.seconds:.1f} s"]
     for name, rows in outcome.rows.items():
         told = ""
         if name == "violations" and rows:

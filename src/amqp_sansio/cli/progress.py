@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Final, TextIO
 
+from amqp_sansio.errors.core import many
+
 ON_A_TERMINAL: Final = 0.5
 ELSEWHERE: Final = 15.0
 """Seconds between two reports, and before the first."""
@@ -32,7 +34,7 @@ class Progress:
         """Reports the next file of a table."""
         now = time.monotonic()
         if now >= self._next:
-            self._tell(now, f"reading {table}: {done} of {of} files")
+            self._tell(now, f"reading {table}: {done} of {many(of, 'file')}")
 
     def octets(self, file: str, octets: int) -> None:
         """Reports that `octets` (decompressed) octets of a capture file were read."""

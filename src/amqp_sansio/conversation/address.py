@@ -16,6 +16,7 @@ import attrs
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.errors import AddressError
+from amqp_sansio.errors.checks import checked, integers
 
 PORT: Final = 5672
 TLS_PORT: Final = 5671
@@ -34,12 +35,12 @@ OPTIONS: Final = {  # with their ranges
 }
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class Endpoint:
     """One socket address.  `host` is a name or an IP address, without brackets; `port` is 1 to 65535."""
 
     host: str
-    port: int = PORT
+    port: int = attrs.field(default=PORT, validator=integers(0, 65535))
     tls: bool = False
 
     @property
@@ -54,7 +55,7 @@ class Endpoint:
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked())
 class Address:
     """The contents of a URL.  `endpoints` are tried in order; at least one."""
 

@@ -10,6 +10,7 @@ from amqp_sansio.conversation.acceptance import release
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.errors import EncodeError, SubscriptionClosed
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import INFINITE
@@ -177,6 +178,8 @@ class Inbox(BaseInbox[Message]):
         the message is over; the message will be redelivered.
         """
         with self.talk.guard:
+            if redelivered is not False:
+                check_types(bool, redelivered=redelivered)
             if how == "accept":
                 self.talk.transactions.check()
                 self.talk.transactions.must_count("accept", message.session)
@@ -191,6 +194,7 @@ class Inbox(BaseInbox[Message]):
 
     def reject(self, message: Message, code: RejectCode, text: str) -> None:
         """Rejects a message of this subscription.  Raises EncodeError for a code that the specification does not have."""
+        check_types(str, text=text)
         try:
             code = RejectCode(code)
         except ValueError:

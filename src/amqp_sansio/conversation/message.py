@@ -7,6 +7,7 @@ from uuid import UUID
 
 from amqp_sansio.conversation.json_values import Plain, plain
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.errors.core import many
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec.codes import DeliveryMode, RejectCode
 from amqp_sansio.spec.message import ReplyTo
@@ -210,7 +211,7 @@ class Message:
             raise DecodeError("body", 0, f"a content type of amqp/map or amqp/list is decoded, not {self.content_type!r}")
         value, end = read(body, 0, len(body))
         if end != len(body):
-            raise DecodeError("body", end, f"{len(body) - end} octets follow the {self.content_type}")
+            raise DecodeError("body", end, f"{many(len(body) - end, 'octet')} behind the {self.content_type}")
         return {key: plain(each) for key, each in value.items()} if isinstance(value, Map) else [plain(each) for each in value]
 
     def accept(self) -> None:
@@ -226,7 +227,7 @@ class Message:
         self._inbox.reject(self, code, text)
 
     def __repr__(self) -> str:
-        return f"<Message {self.id} for {self.subscription!r}, {len(self.body)} octets>"
+        return f"<Message {self.id} for {self.subscription!r}, {many(len(self.body), 'octet')}>"
 
 
 def _text(octets: bytes | None) -> str | None:

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
-from amqp_sansio.errors import EncodeError
+from amqp_sansio.errors.checks import checked, numbers
 
 
-def _positive(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if not (isinstance(value, int | float) and value >= 0):
-        raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"0 or more, not {value!r}")
-
-
-def _limit(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if value is not None:
-        _positive(instance, attribute, value)
-
-
-def _share(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if not (isinstance(value, int | float) and 0 <= value <= 1):
-        raise EncodeError(f"{type(instance).__name__}.{attribute.name}", f"0 to 1, not {value!r}")
-
-
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked())
 class RetryPolicy:
     """How to reconnect after a loss, in seconds; nothing waits for ever unless a setting says so."""
 
-    attempts: int | None = attrs.field(default=10, validator=_limit)
+    attempts: int | None = 10
     """Consecutive attempts before giving up; None: no limit.  0: never reconnect."""
-    first: float = attrs.field(default=0.1, validator=_positive)
+    first: float = 0.1
     """The first delay."""
-    factor: float = attrs.field(default=2.0, validator=_positive)
+    factor: float = 2.0
     """The growth of each delay over the one before."""
-    longest: float = attrs.field(default=30.0, validator=_positive)
+    longest: float = 30.0
     """The longest delay."""
-    jitter: float = attrs.field(default=0.5, validator=_share)
+    jitter: float = attrs.field(default=0.5, validator=numbers(0, 1))
     """The random share of a delay, so that not all clients come at once: with 0.5, between half of the delay and all of it."""
-    give_up: float | None = attrs.field(default=300.0, validator=_limit)
+    give_up: float | None = 300.0
     """Seconds after the loss from which on no attempt is made; None: no limit."""
 
     def delays(self, chance: Callable[[], float], behind: float = 0.0) -> Iterator[float]:

@@ -25,6 +25,7 @@ from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import LimitError, LocalProtocolError, SessionLost, SessionReopened
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import (
     CommandReceived,
     CommandsCompleted,
@@ -280,8 +281,10 @@ class Talk:
         accept: bool = True, browse: bool = False,
     ) -> Inbox:  # fmt: skip
         """Subscribes to a queue, once the session is open again if it is not; see `Session.subscribe`."""
+        check_types(str, queue=queue)
+        check_types(bool, accept=accept, browse=browse)
         for name, most in (("prefetch", prefetch), ("octets", octets)):
-            if not whole(most, INFINITE) or not most:
+            if not whole(most, INFINITE) or isinstance(most, bool) or not most:
                 raise LocalProtocolError("message.subscribe", f"{name} {most!r}", (f"{name} of 1 to {INFINITE}",))
         self.transactions.check()
         if destination is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from amqp_sansio.conversation.properties import Arguments, as_map
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.spec import exchange as exchanges
 from amqp_sansio.spec import queue as queues
 from amqp_sansio.spec.base import Command
@@ -37,6 +38,8 @@ class Topology:
 
         `exclusive`: it belongs to this session and is deleted with it.  `alternate_exchange` gets messages that are rejected.
         """
+        check_types(str, queue=queue)
+        check_types(bool, durable=durable, exclusive=exclusive, auto_delete=auto_delete, passive=passive)
         said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_map(arguments))
         await self.execute(said, timeout=timeout)
 
@@ -44,14 +47,18 @@ class Topology:
         self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None
     ) -> None:
         """Deletes a queue with its messages.  `if_unused`, `if_empty`: raises SessionFailed when it is not."""
+        check_types(str, queue=queue)
+        check_types(bool, if_unused=if_unused, if_empty=if_empty)
         await self.execute(queues.Delete(queue, if_unused, if_empty), timeout=timeout)
 
     async def purge(self, queue: str, *, timeout: float | None = None) -> None:
         """Removes the messages of a queue, except those that a session has acquired."""
+        check_types(str, queue=queue)
         await self.execute(queues.Purge(queue), timeout=timeout)
 
     async def query_queue(self, queue: str, *, timeout: float | None = None) -> QueueQueryResult:
         """Returns the properties of a queue; `queue` in the result is None when it does not exist."""
+        check_types(str, queue=queue)
         return await self.execute(queues.Query(queue), timeout=timeout)
 
     async def declare_exchange(
@@ -71,11 +78,15 @@ class Topology:
         `type`: "direct", "topic", "fanout", "headers", or another that the broker has.  `alternate_exchange` gets messages that
         no queue takes.
         """
+        check_types(str, exchange=exchange, type=type)
+        check_types(bool, durable=durable, auto_delete=auto_delete, passive=passive)
         said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_map(arguments))
         await self.execute(said, timeout=timeout)
 
     async def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
         """Deletes an exchange with its bindings; `if_unused`: raises SessionFailed when it has any."""
+        check_types(str, exchange=exchange)
+        check_types(bool, if_unused=if_unused)
         await self.execute(exchanges.Delete(exchange, if_unused), timeout=timeout)
 
     async def bind(
@@ -88,10 +99,12 @@ class Topology:
         timeout: float | None = None,
     ) -> None:
         """Binds a queue: messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
+        check_types(str, queue=queue, exchange=exchange, binding_key=binding_key)
         await self.execute(exchanges.Bind(queue, exchange, binding_key, as_map(arguments)), timeout=timeout)
 
     async def unbind(self, queue: str, exchange: str, binding_key: str = "", *, timeout: float | None = None) -> None:
         """Removes a binding."""
+        check_types(str, queue=queue, exchange=exchange, binding_key=binding_key)
         await self.execute(exchanges.Unbind(queue, exchange, binding_key), timeout=timeout)
 
     async def bound(
@@ -104,4 +117,5 @@ class Topology:
         timeout: float | None = None,
     ) -> ExchangeBoundResult:
         """Checks for a binding: a field that is True in the result names what does not exist or match."""
+        check_types(str, exchange=exchange)
         return await self.execute(exchanges.Bound(exchange, queue, binding_key, as_map(arguments)), timeout=timeout)

@@ -8,6 +8,7 @@ from amqp_sansio.conversation.acceptance import release
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import BranchFailed, LocalProtocolError, SessionFailed, TransactionFailed
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import (
     BranchAnswered,
     BranchesRecovered,
@@ -87,6 +88,7 @@ class Transactions:
 
     def begin_branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
         """Begins a block of work in a branch, up to `finish_branch` or `abandon_branch`; settled when work may begin."""
+        check_types(bool, join=join, resume=resume)
         self._enter()
         try:
             return self.start(xid, join=join, resume=resume)
@@ -194,6 +196,7 @@ class Transactions:
 
     def commit_branch(self, xid: Xid, *, one_phase: bool = False) -> Ticket[XaStatus]:
         """Makes the work of the branch final."""
+        check_types(bool, one_phase=one_phase)
         return self._about(self._talk.session.dtx.commit(xid, one_phase=one_phase), "dtx.commit")
 
     def rollback_branch(self, xid: Xid) -> Ticket[XaStatus]:

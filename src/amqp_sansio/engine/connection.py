@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.config import ClientConfig, ClientExchange, ServerConfig, ServerExchange
 from amqp_sansio.engine.carrier import KEY, Carrier, Endpoints, Role, Unheard, clip, violation_of
 from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, LocalProtocolError
+from amqp_sansio.errors.core import many
 from amqp_sansio.events import ConnectionClosed, Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest, moment_of
 from amqp_sansio.kernel.machine import Refusal, spoken_by
@@ -497,7 +498,7 @@ class Connection(Carrier):
             return self._closed(Origin.EOF)
         text = "the octets ended without a close"
         if self._reader is not None and self._reader.buffered:
-            text += f", {self._reader.buffered} octets into a frame"
+            text += f", {many(self._reader.buffered, 'octet')} into a frame"
         elif self._inbox_early:
             early = ProtocolHeader(bytes(self._inbox_early))
             text += f", after {early.octets.hex(' ')} for a protocol header: {early.name}"

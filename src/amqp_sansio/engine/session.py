@@ -59,7 +59,7 @@ def name_of(name: object) -> bytes:
 
 def check_seconds(seconds: object) -> None:
     """Raises EncodeError unless `seconds` is a valid lifetime of a detached session."""
-    if seconds is not None and not whole(seconds):
+    if seconds is not None and (not whole(seconds) or isinstance(seconds, bool)):
         raise EncodeError("session.timeout", f"takes 0 to {TOP} seconds, or None for ever, not {seconds!r:.40}")
 
 

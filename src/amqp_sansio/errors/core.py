@@ -14,6 +14,11 @@ def quoted(text: str) -> str:
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}... ({len(text)} characters)"
 
 
+def many(number: int, one: str, more: str | None = None) -> str:
+    """Formats a number with its noun: 1 thing, 2,000 things."""
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
 def session_name(name: bytes) -> str:
     """Returns the name of a session for a text: in quotes, as octets only where it is no printable UTF-8."""
     text = name.decode(errors="backslashreplace")

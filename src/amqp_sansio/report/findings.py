@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from amqp_sansio.captures.replay.doubt import DELIVERED, PREPARED, PUBLISHED, UNANSWERED
+from amqp_sansio.errors.core import many
 from amqp_sansio.report.codes import named
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands
@@ -16,7 +17,6 @@ from amqp_sansio.report.markup import (
     duration,
     joined,
     label,
-    many,
     octets,
     often,
     small,

@@ -6,6 +6,8 @@ import unicodedata
 from html import escape
 from typing import Final
 
+from amqp_sansio.errors.core import many
+
 MOST: Final = 240
 """The most characters of one text from a table; what is cut is counted."""
 _HIDDEN: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -89,11 +91,6 @@ def table(head: tuple[str, ...], rows: list[tuple[Content, ...]], numbers: froze
 def count(number: int) -> str:
     """Formats a number: 12,345."""
     return f"{number:,}"
-
-
-def many(number: int, one: str, more: str | None = None) -> str:
-    """Formats a number with its noun: 1 thing, 2 things."""
-    return f"{count(number)} {one if number == 1 else more or one + 's'}"
 
 
 def often(number: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amqp_sansio.errors.core import many
 from amqp_sansio.report.folder import Folder
 
 BEFORE: Final = 8
@@ -153,7 +154,9 @@ def _everything(folder: Folder, connections: list[int]) -> Iterator[tuple[int, S
             yield from batch.filter(pc.is_in(batch["connection"], wanted)).to_pylist()
 
     for row in rows("commands", "direction", "channel", "command_id", "verb", "arguments", "stream_offset", "octets"):
-        detail = (row["arguments"] or (f"{row['octets']} octets" if row["verb"] == "message.transfer" else "")).strip("{}")
+        detail = (row["arguments"] or (many(row["octets"] or 0, "octet") if row["verb"] == "message.transfer" else "")).strip(
+            "{}"
+        )
         yield row["connection"], _said(row, "command", row["verb"] or "", detail)
     for row in rows("violations", "direction", "channel", "level", "rule", "said", "stream_offset"):
         if row["level"] != "damage":

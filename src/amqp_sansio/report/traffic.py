@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqp_sansio.errors.core import many
 from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies
 from amqp_sansio.report.charts import CLIENT, INK, SERVER, Charts
 from amqp_sansio.report.codes import explained, named
@@ -20,7 +21,6 @@ from amqp_sansio.report.markup import (
     duration,
     joined,
     label,
-    many,
     octets,
     often,
     small,

@@ -170,5 +170,5 @@ def test_it_shows_how_much_it_holds_and_not_what() -> None:
     stage = Stage()
     work = work_of(stage)
     work.publish(stage.message(b"secret"), [stage.queue()])
-    assert repr(work).startswith("<Work: 1 messages, ")
+    assert repr(work).startswith("<Work: 1 message, ")
     assert "secret" not in repr(work)

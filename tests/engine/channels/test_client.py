@@ -149,7 +149,7 @@ def test_a_body_is_split_by_the_size_of_frames_and_may_come_in_parts(dialect: Ch
     assert contents[0].properties == basic.Properties(content_type="a", headers=Map({"h": 1}), delivery_mode=2)
     assert contents[1].properties == basic.Properties()
     assert stage.violations == []
-    with pytest.raises(LocalProtocolError, match="a body of 1 octets"):
+    with pytest.raises(LocalProtocolError, match="a body of 1 octet"):
         client.body(b"x")
     with wrong_type("octets"):
         client.body("x")  # type: ignore[arg-type]

@@ -64,7 +64,16 @@ def connect(
 
     Raises AddressError or EncodeError at once for a wrong URL or setting, and ConnectFailed when no broker answers.
     """
-    check_settings(config, tls, retry)
+    check_settings(
+        config=config,
+        tls=tls,
+        retry=retry,
+        topology=topology,
+        close_timeout=close_timeout,
+        on_event=on_event,
+        log_octets=log_octets,
+        tracing=tracing,
+    )
     address = ChannelAddress.of(url)
     client = ChannelClient(
         address.config(config),

@@ -53,7 +53,15 @@ def connect(
 
     Raises AddressError or EncodeError at once for a wrong URL or setting, and ConnectFailed when no broker answers.
     """
-    check_settings(config, tls, retry)
+    check_settings(
+        config=config,
+        tls=tls,
+        retry=retry,
+        close_timeout=close_timeout,
+        on_event=on_event,
+        log_octets=log_octets,
+        tracing=tracing,
+    )
     address = Address.of(url)
     client = Client(
         proving(address.config(config)), prefix=f"amqp-sansio-{uuid4()}", retry=retry, tell=teller(on_event),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from amqp_sansio.conversation.properties import Arguments, as_map
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.spec import exchange as exchanges
 from amqp_sansio.spec import queue as queues
 from amqp_sansio.spec.base import Command
@@ -40,6 +41,8 @@ class Topology:
 
         `exclusive`: it belongs to this session and is deleted with it.  `alternate_exchange` gets messages that are rejected.
         """
+        check_types(str, queue=queue)
+        check_types(bool, durable=durable, exclusive=exclusive, auto_delete=auto_delete, passive=passive)
         said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_map(arguments))
         self.execute(said, timeout=timeout)
 
@@ -47,14 +50,18 @@ class Topology:
         self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None
     ) -> None:
         """Deletes a queue with its messages.  `if_unused`, `if_empty`: raises SessionFailed when it is not."""
+        check_types(str, queue=queue)
+        check_types(bool, if_unused=if_unused, if_empty=if_empty)
         self.execute(queues.Delete(queue, if_unused, if_empty), timeout=timeout)
 
     def purge(self, queue: str, *, timeout: float | None = None) -> None:
         """Removes the messages of a queue, except those that a session has acquired."""
+        check_types(str, queue=queue)
         self.execute(queues.Purge(queue), timeout=timeout)
 
     def query_queue(self, queue: str, *, timeout: float | None = None) -> QueueQueryResult:
         """Returns the properties of a queue; `queue` in the result is None when it does not exist."""
+        check_types(str, queue=queue)
         return self.execute(queues.Query(queue), timeout=timeout)
 
     def declare_exchange(
@@ -74,11 +81,15 @@ class Topology:
         `type`: "direct", "topic", "fanout", "headers", or another that the broker has.  `alternate_exchange` gets messages that
         no queue takes.
         """
+        check_types(str, exchange=exchange, type=type)
+        check_types(bool, durable=durable, auto_delete=auto_delete, passive=passive)
         said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_map(arguments))
         self.execute(said, timeout=timeout)
 
     def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
         """Deletes an exchange with its bindings; `if_unused`: raises SessionFailed when it has any."""
+        check_types(str, exchange=exchange)
+        check_types(bool, if_unused=if_unused)
         self.execute(exchanges.Delete(exchange, if_unused), timeout=timeout)
 
     def bind(
@@ -91,10 +102,12 @@ class Topology:
         timeout: float | None = None,
     ) -> None:
         """Binds a queue: messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
+        check_types(str, queue=queue, exchange=exchange, binding_key=binding_key)
         self.execute(exchanges.Bind(queue, exchange, binding_key, as_map(arguments)), timeout=timeout)
 
     def unbind(self, queue: str, exchange: str, binding_key: str = "", *, timeout: float | None = None) -> None:
         """Removes a binding."""
+        check_types(str, queue=queue, exchange=exchange, binding_key=binding_key)
         self.execute(exchanges.Unbind(queue, exchange, binding_key), timeout=timeout)
 
     def bound(
@@ -107,4 +120,5 @@ class Topology:
         timeout: float | None = None,
     ) -> ExchangeBoundResult:
         """Checks for a binding: a field that is True in the result names what does not exist or match."""
+        check_types(str, exchange=exchange)
         return self.execute(exchanges.Bound(exchange, queue, binding_key, as_map(arguments)), timeout=timeout)

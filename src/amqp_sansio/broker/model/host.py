@@ -26,6 +26,7 @@ from amqp_sansio.broker.model.topology import TYPES, Topology
 from amqp_sansio.broker.routing.filters import FILTERS, Filter
 from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.config import ErrorCodes
+from amqp_sansio.errors.core import many
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.values import Map, Value
 
@@ -125,7 +126,7 @@ class VirtualHost(Topology):
         if found.alternates:
             raise Refused(conditions.EXCHANGE_DELETE_ALTERNATE, exchange=exchange, count=found.alternates)
         if if_unused and len(found):
-            raise Refused(conditions.EXCHANGE_DELETE_IN_USE, exchange=exchange, count=len(found))
+            raise Refused(conditions.EXCHANGE_DELETE_IN_USE, exchange=exchange, bindings=many(len(found), "binding"))
         operations: list[Operation] = []
         self._remove_exchange(found, operations)
         return self.journal.write(*operations)
@@ -294,9 +295,9 @@ class VirtualHost(Topology):
             queue, owner, conditions.QUEUE_DELETE_NO_QUEUE, conditions.QUEUE_DELETE_NO_NAME, conditions.QUEUE_DELETE_OWNED
         )
         if if_unused and found.subscribers:
-            raise Refused(conditions.QUEUE_DELETE_IN_USE, queue=queue, count=found.subscribers)
+            raise Refused(conditions.QUEUE_DELETE_IN_USE, queue=queue, subscribers=many(found.subscribers, "subscriber"))
         if if_empty and found.messages:
-            raise Refused(conditions.QUEUE_DELETE_NOT_EMPTY, queue=queue, count=found.messages)
+            raise Refused(conditions.QUEUE_DELETE_NOT_EMPTY, queue=queue, messages=many(found.messages, "message"))
         return self._drop(found, owner)
 
     def purge(self, queue: str | None, owner: Owner | None = None) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from amqp_sansio.broker.model.properties import DEFAULT_PRIORITY, Properties
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.errors.core import many
 from amqp_sansio.kernel.value import Value as Fields
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Message:
 
     def __repr__(self) -> str:
         where = f"to {self.exchange!r} with key {self.routing_key!r}"
-        return f"<Message {self.number}: {len(self.body)} octets {where}, priority {self.priority}>"
+        return f"<Message {self.number}: {many(len(self.body), 'octet')} {where}, priority {self.priority}>"
 
 
 class Intake:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.model.ranks import Passed, Rank
+from amqp_sansio.errors.core import many
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Cursor, Entry
@@ -173,7 +174,7 @@ class Dispatcher:
             raise Refused(
                 conditions.SUBSCRIBE_EXCLUSIVE,
                 queue=self._queue.name,
-                count=len(others),
+                subscribers=many(len(others), "subscriber"),
                 why="; an exclusive subscription allows no others" if consumer.exclusive else ", an exclusive one",
             )
         self.consumers[consumer] = None

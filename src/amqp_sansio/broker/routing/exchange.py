@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, cast
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.routing.likeness import likeness
+from amqp_sansio.errors.core import many
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map
 
@@ -195,7 +196,7 @@ class Exchange:
         return among in self._alike
 
     def __repr__(self) -> str:
-        return f"<{self.TYPE} exchange {self.name!r}: {len(self._bindings)} bindings>"
+        return f"<{self.TYPE} exchange {self.name!r}: {many(len(self._bindings), 'binding')}>"
 
 
 def _alike(binding: Binding) -> tuple[Alike, ...]:

@@ -11,6 +11,7 @@ from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.transactions.transaction_buffer import Host, Work
 from amqp_sansio.engine.xid import show
 from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.errors.core import many
 from amqp_sansio.kernel.countdowns import Countdowns
 from amqp_sansio.ledger.demarcation import XidKey, key_of
 from amqp_sansio.limits import BrokerLimits
@@ -95,7 +96,7 @@ class Branch:
         return self.phase in (Phase.PREPARED, Phase.HEURISTIC)
 
     def __repr__(self) -> str:
-        return f"<Branch {show(self.xid)}: {self.phase.value}, {len(self.sessions)} sessions, {self.work!r}>"
+        return f"<Branch {show(self.xid)}: {self.phase.value}, {many(len(self.sessions), 'session')}, {self.work!r}>"
 
 
 def standing(branch: Branch | None, owner: Owner | None) -> Standing:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import MessageStored, Operation
+from amqp_sansio.errors.core import many
 from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ class Work:
             raise _over("held_octets", limits.held_octets, host.held_octets + octets, "all transactions")
 
     def __repr__(self) -> str:
-        return f"<Work: {len(self.published)} messages, {self.octets} octets, {len(self.accepted)} accepts>"
+        parts = many(len(self.published), "message"), many(self.octets, "octet"), many(len(self.accepted), "accept")
+        return f"<Work: {', '.join(parts)}>"
 
 
 def _over(limit: str, value: int, asked: int, who: str = "the transaction") -> Refused:

@@ -20,6 +20,7 @@ from attrs import frozen
 from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.schema import schema_of
+from amqp_sansio.errors.core import many
 
 LATE: Final = "late"
 """The name of the tasks' reports about it; not a published table."""
@@ -51,7 +52,7 @@ class Late:
 
     def __str__(self) -> str:
         who = self.capture or f"{self.files} more file{'' if self.files == 1 else 's'}"
-        packets = f"{self.packets} packet{'' if self.packets == 1 else 's'} with {self.octets} octets"
+        packets = f"{many(self.packets, 'packet')} with {many(self.octets, 'octet')}"
         return f"{who}: too late: {packets}, {_at(self.first_ns)} to {_at(self.last_ns)}, older than what was already judged"
 
 

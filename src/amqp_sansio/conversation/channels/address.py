@@ -21,6 +21,7 @@ from amqp_sansio.conversation.address import (
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS, Dialect
 from amqp_sansio.engine.sasl import AmqPlain, External, Plain
 from amqp_sansio.errors import AddressError
+from amqp_sansio.errors.checks import checked
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.wire.codec import Codec
 
@@ -38,7 +39,7 @@ _NUMBERS: Final = {
 }
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, field_transformer=checked())
 class ChannelAddress(Address):
     """The contents of such a URL.
 

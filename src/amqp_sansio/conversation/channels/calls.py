@@ -11,6 +11,7 @@ from amqp_sansio.conversation.channels.words import with_queue
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.channels.base import waits
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import Origin
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
@@ -85,6 +86,7 @@ class Calls:
 
     def get(self, queue: str, accept: bool) -> Ticket[Message | None]:
         """Fetches one message; settled with None when the queue is empty."""
+        check_types(str, queue=queue)
         core = self._core
         channel = core.channel
         core.flush()

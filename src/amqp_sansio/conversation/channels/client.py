@@ -20,6 +20,7 @@ from amqp_sansio.dialects import DIALECTS
 from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.engine.sasl import AmqPlain, CramMd5, Plain, Scram
 from amqp_sansio.errors import AmqpError, ConnectionLost, EncodeError
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import (
     ConnectionBlocked,
     ConnectionClosed,
@@ -121,6 +122,7 @@ class ChannelClient(BaseClient):
 
     def open_channel(self, confirms: bool = True) -> ChannelCore:
         """Returns a channel, opened as soon as there is an open connection."""
+        check_types(bool, confirms=confirms)
         self.must_go_on("channel.open")
         self._numbers += 1
         core = ChannelCore(self, self._numbers, confirms)
@@ -135,6 +137,9 @@ class ChannelClient(BaseClient):
         After a loss only these do, until one is open.
         """
         self.must_go_on(UpdateSecret.VERB)
+        if not isinstance(secret, str):  # nobody sees it
+            raise EncodeError("update_secret", f"takes a text, not {type(secret).__name__}")
+        check_types(str, reason=reason)
         try:
             octets = secret.encode()
         except UnicodeEncodeError:  # it would quote the secret

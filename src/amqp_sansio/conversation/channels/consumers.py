@@ -8,6 +8,7 @@ from weakref import WeakSet
 
 from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.errors import AmqpError, LocalProtocolError, SubscriptionCancelled
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import Origin
 from amqp_sansio.events.channel import ChannelClosed
 from amqp_sansio.kernel.lines import whole
@@ -53,7 +54,9 @@ class Consumers:
 
     def subscribe(self, queue: str, prefetch: int, accept: bool, exclusive: bool, resubscribe: bool) -> Inbox:
         """Starts a consumer, now or with the channel; see `Channel.subscribe`."""
-        if not whole(prefetch, _MOST_PREFETCH) or not prefetch:
+        check_types(str, queue=queue)
+        check_types(bool, accept=accept, exclusive=exclusive, resubscribe=resubscribe)
+        if not whole(prefetch, _MOST_PREFETCH) or isinstance(prefetch, bool) or not prefetch:
             raise LocalProtocolError("basic.consume", f"prefetch {prefetch!r}", (f"a prefetch of 1 to {_MOST_PREFETCH}",))
         core = self._core
         self._made += 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.json_values import Plain, plain
 from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.errors.core import many
 from amqp_sansio.events.channel import MessageDelivered, MessageGot
 from amqp_sansio.spec.values import Map
 
@@ -167,4 +168,4 @@ class Message:
             self._core.traces.settled(self, how)
 
     def __repr__(self) -> str:
-        return f"<Message {self.tag} for {self.subscription!r}, {len(self.body)} octets>"
+        return f"<Message {self.tag} for {self.subscription!r}, {many(len(self.body), 'octet')}>"

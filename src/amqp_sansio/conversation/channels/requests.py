@@ -47,7 +47,8 @@ class Requests:
         known = properties.get("correlation_id") or f"{core.client.prefix}-{core.index}-request-{self._made}"
         said: ChannelProperties = {**properties, "reply_to": REPLY_TO, "correlation_id": known}
         id = as_text("correlation_id", known)
-        assert id is not None  # there is one
+        if not isinstance(id, str):
+            raise EncodeError("request: correlation_id", f"text or bytes, not {id!r}")
         answer = self.ask(id)
         try:
             taken = core.publish(exchange, routing_key, body, said)

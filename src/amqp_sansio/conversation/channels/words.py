@@ -6,6 +6,7 @@ from collections.abc import Container
 
 from amqp_sansio.conversation.properties import Arguments
 from amqp_sansio.errors import EncodeError, LocalProtocolError
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import exchange as exchanges
 from amqp_sansio.spec.methods import queue as queues
@@ -15,7 +16,9 @@ def declare_queue(
     queue: str, passive: bool, durable: bool, exclusive: bool, auto_delete: bool, arguments: Arguments | None
 ) -> queues.Declare:
     """Returns a queue.declare that requires an answer."""
-    return queues.Declare(queue, passive, durable, exclusive, auto_delete, False, arguments or {}, 0)
+    check_types(str, queue=queue)
+    check_types(bool, passive=passive, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
+    return queues.Declare(queue, passive, durable, exclusive, auto_delete, False, arguments, 0)
 
 
 def declared(answer: Method) -> queues.DeclareOk:
@@ -26,11 +29,14 @@ def declared(answer: Method) -> queues.DeclareOk:
 
 def delete_queue(queue: str, if_unused: bool, if_empty: bool) -> queues.Delete:
     """Returns a queue.delete that requires an answer."""
+    check_types(str, queue=queue)
+    check_types(bool, if_unused=if_unused, if_empty=if_empty)
     return queues.Delete(queue, if_unused, if_empty, False, 0)
 
 
 def purge(queue: str) -> queues.Purge:
     """Returns a queue.purge that requires an answer."""
+    check_types(str, queue=queue)
     return queues.Purge(queue, False, 0)
 
 
@@ -42,23 +48,29 @@ def count(answer: Method) -> int:
 
 def bind(queue: str, exchange: str, key: str, arguments: Arguments | None) -> queues.Bind:
     """Returns a queue.bind that requires an answer."""
-    return queues.Bind(queue, exchange, key, False, arguments or {}, 0)
+    check_types(str, queue=queue, exchange=exchange, binding_key=key)
+    return queues.Bind(queue, exchange, key, False, arguments, 0)
 
 
 def unbind(queue: str, exchange: str, key: str, arguments: Arguments | None) -> queues.Unbind:
     """Returns a queue.unbind, which is always answered."""
-    return queues.Unbind(queue, exchange, key, arguments or {}, 0, False)
+    check_types(str, queue=queue, exchange=exchange, binding_key=key)
+    return queues.Unbind(queue, exchange, key, arguments, 0, False)
 
 
 def declare_exchange(
     exchange: str, type: str, passive: bool, durable: bool, auto_delete: bool, internal: bool, arguments: Arguments | None
 ) -> exchanges.Declare:
     """Returns an exchange.declare that requires an answer."""
-    return exchanges.Declare(exchange, type, passive, durable, False, arguments or {}, 0, auto_delete, internal)
+    check_types(str, exchange=exchange, type=type)
+    check_types(bool, passive=passive, durable=durable, auto_delete=auto_delete, internal=internal)
+    return exchanges.Declare(exchange, type, passive, durable, False, arguments, 0, auto_delete, internal)
 
 
 def delete_exchange(exchange: str, if_unused: bool) -> exchanges.Delete:
     """Returns an exchange.delete that requires an answer."""
+    check_types(str, exchange=exchange)
+    check_types(bool, if_unused=if_unused)
     return exchanges.Delete(exchange, if_unused, False, 0)
 
 

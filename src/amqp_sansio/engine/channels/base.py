@@ -15,6 +15,7 @@ from amqp_sansio.errors import (
     LimitError,
     LocalProtocolError,
 )
+from amqp_sansio.errors.core import many
 from amqp_sansio.events import ChannelClosed, Origin, Violation
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.octets import octets_of
@@ -162,8 +163,8 @@ class BaseChannel:
         self._must_be_alive("a body")
         left, data = self._body_left, octets_of(octets)
         if len(data) > left:
-            legal = (f"at most {left} octets",) if left else ("a method",)
-            raise LocalProtocolError(f"a body of {len(data)} octets", self.state, legal, "content.size")
+            legal = (f"at most {many(left, 'octet')}",) if left else ("a method",)
+            raise LocalProtocolError(f"a body of {many(len(data), 'octet')}", self.state, legal, "content.size")
         most = self._channels.carrier._max_frame_size - OVERHEAD
         for at in range(0, len(data), most):
             self._channels.carrier._write(put_frame(CONTENT_BODY, self.number, data[at : at + most]))
@@ -229,7 +230,7 @@ class BaseChannel:
             raise ChannelClosedError(said, self.number, self._cause)
 
     def _in_content(self, verb: str) -> LocalProtocolError:
-        legal = (f"body of {self._body_left} octets",)
+        legal = (f"body of {many(self._body_left, 'octet')}",)
         return LocalProtocolError(verb, "a content is under way", legal, "content.interrupted")
 
     def _may_say(self, method: Method) -> Answered[Asked] | None:

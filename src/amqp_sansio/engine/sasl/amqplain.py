@@ -7,8 +7,9 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Deferred, Rejected, ServerExchange
-from amqp_sansio.engine.sasl.plain import Login, OneMessage, PasswordExchange, PlainServer, must_be_text
+from amqp_sansio.engine.sasl.plain import Login, OneMessage, PasswordExchange, PlainServer
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors.checks import checked
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.primitives import put_u32
 
@@ -31,7 +32,7 @@ class _Server(PasswordExchange):
         return self.judge(username, password)
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class AmqPlain(Login):
     """The client's half."""
 
@@ -39,11 +40,10 @@ class AmqPlain(Login):
 
     def start(self) -> ClientExchange:
         """Starts an exchange.  Raises SaslError for a name or password that is not valid UTF-8."""
-        must_be_text(self.username, self.password)
         return OneMessage(NAME, _TABLES.write({"LOGIN": self.username, "PASSWORD": self.password})[_SIZE:])
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class AmqPlainServer(PlainServer):
     """The server's half, with the `verify`, `slow` and `known` of `PlainServer`."""
 

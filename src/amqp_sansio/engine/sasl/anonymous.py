@@ -8,6 +8,7 @@ import attrs
 
 from amqp_sansio.config import Accepted, ClientExchange, Rejected, ServerExchange
 from amqp_sansio.engine.sasl.plain import OneMessage
+from amqp_sansio.errors.checks import checked
 
 NAME: Final = "ANONYMOUS"
 
@@ -22,7 +23,7 @@ class _Server(ServerExchange):
         return Accepted("")
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class Anonymous:
     """The client's half.  `trace` identifies the client in the server's log; nothing verifies it."""
 
@@ -34,7 +35,7 @@ class Anonymous:
         return _Client(NAME, self.trace.encode())
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class AnonymousServer:
     """The server's half: admits every client, as user ""."""
 

@@ -8,7 +8,8 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
-from amqp_sansio.engine.sasl.plain import Login, must_be_text
+from amqp_sansio.engine.sasl.plain import Login
+from amqp_sansio.errors.checks import checked
 from amqp_sansio.limits import USERNAME_OCTETS
 
 NAME: Final = "CRAM-MD5"
@@ -68,7 +69,7 @@ class _Server(ServerExchange):
         return Accepted(username)
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class CramMd5(Login):
     """The client's half."""
 
@@ -76,11 +77,10 @@ class CramMd5(Login):
 
     def start(self) -> ClientExchange:
         """Starts an exchange.  Raises SaslError for a name or password that is not valid UTF-8."""
-        must_be_text(self.username, self.password)
         return _Client(self.username, self.password)
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class CramMd5Server:
     """The server's half.
 

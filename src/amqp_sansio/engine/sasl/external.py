@@ -8,6 +8,7 @@ import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, ServerExchange
 from amqp_sansio.engine.sasl.plain import OneMessage
+from amqp_sansio.errors.checks import checked
 
 NAME: Final = "EXTERNAL"
 
@@ -26,7 +27,7 @@ class _Server(ServerExchange):
         return Accepted(self._identity)
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class External:
     """The client's half.  `authorize` is the identity to act as; "" for the proved one."""
 
@@ -38,7 +39,7 @@ class External:
         return OneMessage(NAME, self.authorize.encode())
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class ExternalServer:
     """The server's half.  `identity` is the client's identity as the transport proved it; None for none."""
 

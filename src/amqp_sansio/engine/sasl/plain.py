@@ -8,18 +8,10 @@ from typing import Final, TypeAlias
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Deferred, Rejected, SaslError, ServerExchange
+from amqp_sansio.errors.checks import checked
 from amqp_sansio.limits import USERNAME_OCTETS
 
 NAME: Final = "PLAIN"
-
-
-def must_be_text(*texts: str) -> None:
-    """Raises SaslError for a name or password that UTF-8 cannot encode.  Python's own error would quote it."""
-    try:
-        for text in texts:
-            text.encode()
-    except UnicodeEncodeError:
-        raise SaslError("a name or a password must be text that UTF-8 can encode") from None
 
 
 class OneMessage(ClientExchange):
@@ -84,7 +76,7 @@ class _Server(PasswordExchange):
         return self.judge(username, password)
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class Login:
     """What a client says of itself in mechanisms with a password."""
 
@@ -92,7 +84,7 @@ class Login:
     password: str = attrs.field(repr=False)
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class Plain(Login):
     """The client's half."""
 
@@ -100,13 +92,12 @@ class Plain(Login):
 
     def start(self) -> ClientExchange:
         """Starts an exchange.  Raises SaslError for a NUL in the name or password, and for invalid UTF-8."""
-        must_be_text(self.username, self.password)
         if "\0" in self.username or "\0" in self.password:
             raise SaslError("PLAIN cannot carry a NUL")
         return OneMessage(NAME, b"\0" + self.username.encode() + b"\0" + self.password.encode())
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class PlainServer:
     """The server's half.
 

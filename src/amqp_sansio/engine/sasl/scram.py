@@ -14,7 +14,8 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
-from amqp_sansio.engine.sasl.plain import Login, must_be_text
+from amqp_sansio.engine.sasl.plain import Login
+from amqp_sansio.errors.checks import checked
 from amqp_sansio.errors.extras import of_extra
 from amqp_sansio.limits import USERNAME_OCTETS
 
@@ -126,7 +127,7 @@ class _Server(ServerExchange):
         return verdict
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class Scram(Login):
     """The client's half.
 
@@ -140,7 +141,6 @@ class Scram(Login):
 
     def start(self) -> ClientExchange:
         """Starts an exchange.  Raises ImportError, naming the extra, without scramp; SaslError for a name that it refuses."""
-        must_be_text(self.username, self.password)
         scramp = _scramp()
         nonce = None if self.nonce is None else self.nonce()
         try:
@@ -151,7 +151,7 @@ class Scram(Login):
             raise SaslError("SCRAM cannot encode the name, the password or the nonce") from None
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked())
 class ScramServer:
     """The server's half.
 
