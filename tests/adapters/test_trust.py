@@ -11,9 +11,12 @@ import trustme
 
 from amqp_sansio.adapters import asyncio, sync, trio
 from amqp_sansio.adapters.asyncio import channels as asyncio_channels
+from amqp_sansio.adapters.asyncio.server import serve as asyncio_serve
 from amqp_sansio.adapters.sync import channels
+from amqp_sansio.adapters.sync.server import serve as sync_serve
 from amqp_sansio.adapters.trio import channels as trio_channels
 from amqp_sansio.adapters.trust import trust
+from amqp_sansio.broker.broker import Broker
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.errors import AddressError, EncodeError
 
@@ -77,3 +80,17 @@ def test_what_chooses_the_topology_can_be_called(module: Any) -> None:
 def test_a_nursery_is_one(module: Any) -> None:
     with pytest.raises(EncodeError, match=r"connect: nursery: takes a trio.Nursery, not 5"):
         module.connect("amqp://127.0.0.1:1", 5)
+
+
+@pytest.mark.parametrize("serve", [asyncio_serve, sync_serve])
+@pytest.mark.parametrize(
+    ("setting", "given", "rule"),
+    [
+        ("address", 5, "the text of a host or an IP address"), ("port", "5672", "0 to 65535"), ("port", 65536, "0 to 65535"),
+        ("port", True, "0 to 65535"), ("tls", True, "an ssl.SSLContext"), ("limits", 5, "a ServerLimits"),
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_of_a_server_is_refused_at_once(serve: Any, setting: str, given: object, rule: str) -> None:
+    broker = Broker()
+    with pytest.raises(EncodeError, match=f"serve: {setting}: takes {rule}, not {given!r}"):
+        serve(broker, broker.connect, **{setting: given})

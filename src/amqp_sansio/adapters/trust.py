@@ -1,4 +1,4 @@
-"""The settings of a client: what `connect` takes, and the TLS context that a URL configures: how certificates are checked."""
+"""The settings of clients and servers: what `connect` and `serve` take, and the TLS context that a URL configures."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.errors import AddressError, EncodeError
 from amqp_sansio.errors.checks import is_number
+from amqp_sansio.kernel.lines import whole
+from amqp_sansio.limits import ServerLimits
 
 _SETTINGS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {  # Any: whatever the caller gives
     "config": (lambda given: isinstance(given, ClientConfig | None), "a ClientConfig"),
@@ -22,16 +24,19 @@ _SETTINGS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {  # Any: whate
     "log_octets": (lambda given: isinstance(given, bool), "True or False"),
     "tracing": (lambda given: given is None or hasattr(given, "publishing"), "an adapters.otel.Tracing()"),
     "nursery": (lambda given: given is None or hasattr(given, "start_soon"), "a trio.Nursery"),
+    "address": (lambda given: isinstance(given, str), "the text of a host or an IP address"),
+    "port": (lambda given: whole(given, 65535) and not isinstance(given, bool), "0 to 65535"),
+    "limits": (lambda given: isinstance(given, ServerLimits), "a ServerLimits"),
 }
-"""What `connect` takes besides an address: whether it is right, and what would be."""
+"""What `connect` and `serve` take besides what they connect: whether it is right, and what would be."""
 
 
-def check_settings(**settings: object) -> None:
-    """Raises EncodeError for an argument of `connect` that is not what it takes, before anything is tried."""
+def check_settings(call: str = "connect", /, **settings: object) -> None:
+    """Raises EncodeError for an argument of `connect` or `serve` that is not what it takes, before anything is tried."""
     for name, given in settings.items():
         is_right, legal = _SETTINGS[name]
         if not is_right(given):
-            raise EncodeError(f"connect: {name}", f"takes {legal}, not {given!r}")
+            raise EncodeError(f"{call}: {name}", f"takes {legal}, not {given!r}")
 
 
 def reason(error: OSError) -> str:

@@ -12,6 +12,7 @@ from typing import Final, Generic, Self, TypeVar
 
 from amqp_sansio.adapters.admission import OPENING_READ, Admission, Place, checked
 from amqp_sansio.adapters.asyncio.accepting import Acceptor
+from amqp_sansio.adapters.trust import check_settings
 from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
@@ -368,4 +369,5 @@ def serve(
 
     Port 0 picks a free one.  Raises OSError when the address cannot be bound.
     """
+    check_settings("serve", address=address, port=port, tls=tls, limits=limits)
     return Server(host, connect, (address, port), tls, limits)

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
 from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
+from amqp_sansio.adapters.trust import check_settings
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.conversation.hosting import Guest, Host, load
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
@@ -372,4 +373,5 @@ def serve(
 
     Port 0 picks a free one.  Raises OSError when the address cannot be bound.
     """
+    check_settings("serve", address=address, port=port, tls=tls, limits=limits)
     return Server(host, connect, (address, port), tls, limits)

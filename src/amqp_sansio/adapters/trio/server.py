@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 import trio
 
 from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
+from amqp_sansio.adapters.trust import check_settings
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.conversation.hosting import Guest, Host, load
 from amqp_sansio.kernel.deadlines import AT_ONCE
@@ -265,8 +266,7 @@ async def serve(
 
     Port 0 picks a free one.  Raises OSError when the address cannot be bound.
     """
-    if not 0 <= port <= 65535:
-        raise OverflowError(f"a port is 0 to 65535, not {port}")  # which would silently be cut to 16 bits
+    check_settings("serve", address=address, port=port, tls=tls, limits=limits)
     load(ServerConfig())
     listeners = await trio.open_tcp_listeners(port, host=address)
     secured: list[trio.abc.Listener[Any]] = [*listeners]  # Any: of plain streams, or of streams under TLS
