@@ -227,6 +227,8 @@ class Talk:
         self, exchange: str, routing_key: str | None, body: Body, properties: SessionProperties, sync: bool = False
     ) -> Ticket[None]:
         """`publish` with the properties as a dict; headers without properties are cached by routing key."""
+        if type(exchange) is not str:  # None would be sent as ""
+            check_types(str, exchange=exchange)
         if not isinstance(body, bytes):
             body, properties = encoded(body, properties)
         if self.traces is not None:

@@ -27,6 +27,7 @@ from amqp_sansio.errors import (
     MessageNacked,
     SubscriptionCancelled,
 )
+from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import Origin
 from amqp_sansio.events import channel as events
 from amqp_sansio.kernel.octets import octets_of
@@ -170,6 +171,8 @@ class ChannelCore:
         confirms, its next answer does, for which `alone` asks; in a transaction, the commit does.  Without `room` it raises
         LimitError or FlowStopped; in a transaction LimitError beyond `Limits.unconfirmed` messages.
         """
+        if type(exchange) is not str or type(routing_key) is not str:  # None would be sent as ""
+            check_types(str, exchange=exchange, routing_key=routing_key)
         if self.traces is not None:
             published(properties)  # raises for wrong properties
             return self.traces.publish(

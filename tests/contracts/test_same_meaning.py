@@ -1,4 +1,4 @@
-"""`timeout` means the same in the three adapters, for sessions and for channels: above all when no time is left."""
+"""What calls take is the same in the three adapters, for sessions and for channels: a `timeout`, above all of 0, and names."""
 
 from __future__ import annotations
 
@@ -182,5 +182,23 @@ def test_what_is_no_number_of_seconds_is_refused_at_once(case: Case, timeout: An
             with pytest.raises(EncodeError, match="timeout"):
                 await subscription.receive(timeout)
         assert session.is_open
+
+    case.run(main)
+
+
+def test_no_call_takes_none_for_a_name(case: Case) -> None:
+    """It would be sent as an empty one: of the default exchange, or of the queue that was declared last."""
+
+    async def main(connection: Any, session: Any) -> None:
+        with said(connection) as octets:
+            for call, name in (
+                (session.publish, "exchange"), (session.send, "exchange"), (session.declare_queue, "queue"),
+                (session.delete_queue, "queue"), (session.purge, "queue"), (session.delete_exchange, "exchange"),
+            ):  # fmt: skip
+                with pytest.raises(EncodeError, match=f"{name}: text, not None"):
+                    await call(None)
+            with pytest.raises(EncodeError, match="queue: text, not None"):
+                session.subscribe(None)
+        assert octets == []
 
     case.run(main)
