@@ -129,6 +129,18 @@ def test_passive_and_exclusive_asks_whether_the_queue_is_mine_alone() -> None:
     assert queue_result(host, "shared").exclusive is False
 
 
+@pytest.mark.rule("queue.delete.if-empty.not-empty")
+def test_a_queue_is_not_empty_while_somebody_has_a_message_of_it() -> None:
+    host = VirtualHost()
+    host.declare_queue("q")
+    publish(host, "", "q")
+    entry = host.queues["q"].take()
+    assert entry is not None
+    assert refusal(host.delete_queue, "q", if_empty=True).condition is conditions.QUEUE_DELETE_NOT_EMPTY
+    host.dequeue([entry])
+    host.delete_queue("q", if_empty=True)
+
+
 @pytest.mark.rule("queue.declare.queue.reserved-prefix", "exchange.declare.exchange.reserved-names")
 def test_reserved_names_may_be_looked_at() -> None:
     host = VirtualHost(error_codes="spec")

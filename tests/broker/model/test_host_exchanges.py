@@ -35,12 +35,11 @@ def test_declaring_again_changes_nothing(kind: str) -> None:
     host.declare_exchange("x", passive=True)
     host.declare_exchange("x", kind, "whatever", passive=True, arguments={"a": 1})
     assert exchange_result(host, "x") == ExchangeQueryResult(kind, True, False, Map())
-    host.declare_exchange("t", kind)
+    host.declare_exchange("t", kind, auto_delete=True)
+    host.declare_exchange("t", kind, durable=True)
     assert not exchange_result(host, "t").durable
     assert journalled(host) == []
-    found = host.exchange("x")
-    assert found is not None
-    assert not found.auto_delete
+    assert [host.exchanges[name].auto_delete for name in "xt"] == [False, True]
 
 
 @pytest.mark.rule("exchange.declare.type.typed")

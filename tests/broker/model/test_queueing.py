@@ -187,6 +187,7 @@ def test_what_is_rejected_goes_to_the_alternate_exchange() -> None:
     assert (states(host), host.messages) == ((0, 0, 0), 2)
 
 
+@pytest.mark.rule("exchange.declare.alternate-exchange.double-failure")
 def test_a_dead_letter_goes_on_through_the_alternate_of_its_alternate_exchange() -> None:
     """One more hop, as for a message that is published to that exchange; it keeps the mark of its publisher alone."""
     host = durable_host()
@@ -237,6 +238,7 @@ def test_what_is_rejected_without_an_alternate_exchange_is_dropped() -> None:
     assert (host.messages, host.octets) == (0, 0)
 
 
+@pytest.mark.rule("message.reject.acquisition")
 def test_what_is_not_acquired_is_not_rejected() -> None:
     host = with_queues(VirtualHost())
     publish(host, "", "q")

@@ -178,3 +178,11 @@ def test_as_many_queues_as_match_get_the_message() -> None:
         exchange.bind(queue, "", wants("any", a=1))
         exchange.bind(queue, "2", wants("all", a=1, x=queue.name))
     assert list(exchange.route(message(application_headers={"a": 1}), 2)) == queues
+
+
+@pytest.mark.rule("exchange.bind.multiple-bindings")
+def test_a_message_comes_once_however_many_bindings_match() -> None:
+    exchange, queue = Headers("x"), Queue("q")
+    for number, arguments in enumerate((wants("any", a=1, b=2), wants("any", a=1), wants("all", a=1, b=2), wants("all"))):
+        exchange.bind(queue, f"{number}", arguments)
+    assert list(exchange.route(message(application_headers={"a": 1, "b": 2}))) == [queue]

@@ -385,14 +385,14 @@ def test_a_client_that_insists_is_not_redirected() -> None:
 
 
 @pytest.mark.rule("connection.close-ok.reporting")
-@pytest.mark.parametrize("closing", [False, True])
-def test_an_end_without_close_ok_is_reported(closing: bool) -> None:
+@pytest.mark.parametrize(("closing", "rest"), [(False, b""), (True, b""), (True, b"neither a frame nor close-ok")])
+def test_an_end_without_close_ok_is_reported(closing: bool, rest: bytes) -> None:
     """There is no log below the adapters: what should be logged is an event of its own kind."""
     for peer in (of_open_client(), of_open_server()):
         peer.say(Heartbeat())
         if closing:
             peer.connection.close(CloseCode.NORMAL, "bye")
             assert peer.hear()[-1] == Close(200, "bye")
-        last = peer.end()[-1]
+        last = [*peer.say(rest), *peer.end()][-1]
         assert isinstance(last, ConnectionClosed)
         assert last.origin is Origin.EOF

@@ -125,6 +125,8 @@ def test_only_what_is_acquired_is_accepted() -> None:
     assert raised.value.rule == "message.accept.acquisition"
     asked = session.acquire([0, 1])
     assert heard(speaking, Acquire) == [Acquire(RangeSet.of(0, 1))]
+    with pytest.raises(LocalProtocolError):  # the result has to come before
+        session.accept(1)
     speaking.say(Result(asked, Acquired(RangeSet.of(1))))
     with pytest.raises(LocalProtocolError):
         session.accept(0)

@@ -55,6 +55,21 @@ def test_the_command_after_the_highest_one_is_expected() -> None:
     assert speaking.asked(expected=True) == [Expected(RangeSet([(2, 4), (6, 6)]))]
 
 
+@pytest.mark.rule("session.expected.include-next-command")
+def test_what_follows_the_greatest_id_that_is_expected_is_said_again_too() -> None:
+    speaking, session = with_client_session(timeout=None)
+    for _ in range(4):
+        session.sync()
+    speaking.peer.end()
+    again = of_open_client()
+    again.client.resume(session)
+    assert session._channel is not None
+    again.hear()
+    again.say(Attached(b"s"), Expected(RangeSet.of(0, 2)), channel=session._channel.number)
+    said = [each for each in again.hear() if isinstance(each, CommandPoint | Sync)]
+    assert said == [CommandPoint(0, 0), Sync(), CommandPoint(2, 0), Sync(), Sync()]
+
+
 @pytest.mark.rule("session.expected.commands-empty-means-new-session")
 def test_nothing_is_expected_if_and_only_if_the_session_is_new() -> None:
     config = ServerConfig(session_timeout=None)

@@ -267,6 +267,7 @@ def test_what_somebody_else_had_can_be_acquired_once_that_one_releases_it(world:
     assert (list(holder.unsettled), list(holder.missed), bool(holder.shown)) == ([first, second], [first], False)
 
 
+@pytest.mark.rule("message.reject.acquisition")
 def test_reject_without_acquisition_is_ignored(world: World) -> None:
     client, session = queue_with(world, b"1")
     session.subscribe("q", "d", acquire_mode=AcquireMode.NOT_ACQUIRED).grant(5)

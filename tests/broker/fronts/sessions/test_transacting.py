@@ -106,6 +106,7 @@ def test_a_commit_leaves_what_was_released_after_its_accept(world: World) -> Non
     assert [entry.message.body for entry in world.broker.host().queues["q"].all()] == [b"2"]
 
 
+@pytest.mark.rule("message.reject.alternate-exchange")
 def test_a_reject_after_an_accept_does_not_wait_for_the_commit(world: World) -> None:
     client, session = scene(world, b"1")
     done(client, session, queue.Declare("dead"))
