@@ -213,42 +213,6 @@ def seen(host: VirtualHost) -> list[Any]:
 
 @pytest.mark.parametrize("error_codes", ["spec", "qpid"])
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.rule(
-    "exchange.declare.exchange.reserved-names",
-    "exchange.declare.exchange.exchange-name-required",
-    "exchange.declare.type.typed",
-    "exchange.declare.type.exchange-type-not-found",
-    "exchange.declare.alternate-exchange.pre-existing-exchange",
-    "exchange.declare.passive.not-found",
-    "exchange.declare.arguments.unknown-argument",
-    "exchange.delete.exchange.exists",
-    "exchange.delete.exchange.exchange-name-required",
-    "exchange.delete.exchange.used-as-alternate",
-    "exchange.delete.if-unused.exchange-in-use",
-    "exchange.bind.queue.empty-queue",
-    "exchange.bind.queue.queue-existence",
-    "exchange.bind.exchange.exchange-existence",
-    "exchange.bind.exchange.exchange-name-required",
-    "exchange.bind.arguments.unknown-argument",
-    "exchange.unbind.queue.non-existent-queue",
-    "exchange.unbind.exchange.non-existent-exchange",
-    "exchange.unbind.exchange.exchange-name-required",
-    "exchange.unbind.binding-key.non-existent-binding-key",
-    "queue.declare.queue.reserved-prefix",
-    "queue.declare.alternate-exchange.pre-existing-exchange",
-    "queue.declare.alternate-exchange.unknown-exchange",
-    "queue.declare.passive.passive",
-    "queue.declare.exclusive.in-use",
-    "queue.declare.arguments.unknown-argument",
-    "queue.delete.queue.empty-name",
-    "queue.delete.queue.queue-exists",
-    "queue.delete.if-unused.if-unused-flag",
-    "queue.delete.if-empty.not-empty",
-    "queue.purge.queue.empty-name",
-    "queue.purge.queue.queue-exists",
-    "message.transfer.destination.nonexistent-exchange",
-    "message.subscribe.queue-not-found",
-)
 def test_a_row(name: str, error_codes: ErrorCodes) -> None:
     row, condition = ROWS[name], CONDITIONS[name]
     expected = row.spec if error_codes == "spec" else row.qpid
@@ -267,12 +231,6 @@ def test_a_row(name: str, error_codes: ErrorCodes) -> None:
     assert code_of(refused, error_codes) == expected
     assert refused.text
     assert before in (None, seen(host))
-
-
-def test_a_rule_that_is_carried_is_that_of_a_row_which_is_caused() -> None:
-    """One test carries many paths: each is the rule of a condition that a command really brings about."""
-    carried = {path for mark in test_a_row.pytestmark if mark.name == "rule" for path in mark.args}  # type: ignore[attr-defined]
-    assert carried <= {COLUMNS[CONDITIONS[name]].rule for name, row in ROWS.items() if row.cause is not None}
 
 
 def test_every_row_is_here() -> None:
