@@ -241,7 +241,7 @@ REFUSALS: Final[dict[str, Command | Callable[[Client, Session], tuple[int | None
     "exchange.declare: other type": exchange.Declare("x", "fanout"),
     "exchange.declare: no such alternate": exchange.Declare("new", "topic", "nowhere"),
     "exchange.declare: other alternate": exchange.Declare("x", "direct", "amq.topic"),
-    "exchange.declare: no such exchange": exchange.Declare("nowhere", passive=True),
+    "exchange.declare: no such exchange": exchange.Declare("nowhere", "direct", passive=True),
     "exchange.declare: unknown argument": exchange.Declare("new", "headers", arguments={"odd": "y"}),
     "exchange.declare: unknown argument of one that exists": exchange.Declare("x", "direct", arguments={"odd": "y"}),
     "exchange.delete: no such exchange": exchange.Delete("nowhere"),
