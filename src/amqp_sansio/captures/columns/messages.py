@@ -187,10 +187,13 @@ def _fates(messages: Sequence[Message], count: int) -> Columns:
     kinds = {name: _MESSAGES.field(name).type for name in _FATES}
     if fates.count(None) == count:
         return {name: pa.nulls(count, kind) for name, kind in kinds.items()}
+    there = [fate for fate in fates if fate is not None]
+    missing = np.array([fate is None for fate in fates])
+    rows = pa.array(np.cumsum(~missing) - 1, mask=missing)
     columns: Columns = {}
     for name, field in _FATES.items():
-        values = [None if fate is None else getattr(fate, field) for fate in fates]
-        columns[name] = _times(values) if kinds[name] == TIME else pa.array(values, kinds[name])
+        values = list(map(attrgetter(field), there))
+        columns[name] = (_times(values) if kinds[name] == TIME else pa.array(values, kinds[name])).take(rows)
     return columns
 
 

@@ -65,9 +65,10 @@ UNKNOWN: Final = "unknown"
 DONE: Final = "completed"
 REFUSED: Final = "refused"
 
-Done = tuple[str, int | None, str | None]
-COMPLETE: Final[Done] = (DONE, None, None)
+# Not of a fixed length: those the compiled build copies for each message, and columns look for the same object.
+Done: TypeAlias = tuple[str | int | None, ...]
 """How a transfer is complete: outcome of its command, error code and text."""
+COMPLETE: Final[Done] = (DONE, None, None)
 
 
 class Kind(NamedTuple):
@@ -106,7 +107,7 @@ class Properties(NamedTuple):
 
 
 NOTHING: Final = Properties()
-Demarcation = tuple[int | None, str | None]
+Demarcation: TypeAlias = tuple[int | str | None, ...]  # as Done
 """The local transaction and the branch of a command."""
 OUTSIDE: Final[Demarcation] = (None, None)
 
