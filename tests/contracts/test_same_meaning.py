@@ -199,6 +199,8 @@ def test_no_call_takes_none_for_a_name(case: Case) -> None:
                     await call(None)
             with pytest.raises(EncodeError, match="queue: text, not None"):
                 session.subscribe(None)
+            with pytest.raises(EncodeError, match=r"arguments: a mapping, not \[\]"):
+                await session.declare_queue("q", arguments=[])
         assert octets == []
 
     case.run(main)

@@ -144,6 +144,13 @@ def as_map(arguments: Arguments | None) -> Mapping[str, Value] | None:
     return arguments  # type: ignore[return-value]
 
 
+def as_arguments(arguments: Arguments | None) -> Mapping[str, Value] | None:
+    """Casts the arguments of a queue, an exchange or a binding, as `as_map` does.  Raises EncodeError for no mapping."""
+    if not isinstance(arguments, Mapping | None):
+        raise EncodeError("arguments", f"a mapping, not {arguments!r}")
+    return as_map(arguments)
+
+
 def as_list(values: Sequence[HeaderValue]) -> Sequence[Value]:
     """Casts a list, as `as_map` does a mapping."""
     return values  # type: ignore[return-value]

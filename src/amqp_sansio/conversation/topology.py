@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from amqp_sansio.conversation.properties import Arguments, as_map
+from amqp_sansio.conversation.properties import Arguments, as_arguments
 from amqp_sansio.errors.checks import check_types
 from amqp_sansio.spec import exchange as exchanges
 from amqp_sansio.spec import queue as queues
@@ -40,7 +40,7 @@ class Topology:
         """
         check_types(str, queue=queue)
         check_types(bool, durable=durable, exclusive=exclusive, auto_delete=auto_delete, passive=passive)
-        said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_map(arguments))
+        said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_arguments(arguments))
         await self.execute(said, timeout=timeout)
 
     async def delete_queue(
@@ -80,7 +80,7 @@ class Topology:
         """
         check_types(str, exchange=exchange, type=type)
         check_types(bool, durable=durable, auto_delete=auto_delete, passive=passive)
-        said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_map(arguments))
+        said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_arguments(arguments))
         await self.execute(said, timeout=timeout)
 
     async def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
@@ -100,7 +100,7 @@ class Topology:
     ) -> None:
         """Binds a queue: messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
         check_types(str, queue=queue, exchange=exchange, binding_key=binding_key)
-        await self.execute(exchanges.Bind(queue, exchange, binding_key, as_map(arguments)), timeout=timeout)
+        await self.execute(exchanges.Bind(queue, exchange, binding_key, as_arguments(arguments)), timeout=timeout)
 
     async def unbind(self, queue: str, exchange: str, binding_key: str = "", *, timeout: float | None = None) -> None:
         """Removes a binding."""
@@ -118,4 +118,4 @@ class Topology:
     ) -> ExchangeBoundResult:
         """Checks for a binding: a field that is True in the result names what does not exist or match."""
         check_types(str, exchange=exchange)
-        return await self.execute(exchanges.Bound(exchange, queue, binding_key, as_map(arguments)), timeout=timeout)
+        return await self.execute(exchanges.Bound(exchange, queue, binding_key, as_arguments(arguments)), timeout=timeout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from amqp_sansio.conversation.properties import Arguments
+from amqp_sansio.conversation.properties import Arguments, as_arguments
 from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.errors.checks import check_types
 from amqp_sansio.spec.base import Method
@@ -18,7 +18,7 @@ def declare_queue(
     """Returns a queue.declare that requires an answer."""
     check_types(str, queue=queue)
     check_types(bool, passive=passive, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
-    return queues.Declare(queue, passive, durable, exclusive, auto_delete, False, arguments, 0)
+    return queues.Declare(queue, passive, durable, exclusive, auto_delete, False, as_arguments(arguments), 0)
 
 
 def declared(answer: Method) -> queues.DeclareOk:
@@ -49,13 +49,13 @@ def count(answer: Method) -> int:
 def bind(queue: str, exchange: str, key: str, arguments: Arguments | None) -> queues.Bind:
     """Returns a queue.bind that requires an answer."""
     check_types(str, queue=queue, exchange=exchange, binding_key=key)
-    return queues.Bind(queue, exchange, key, False, arguments, 0)
+    return queues.Bind(queue, exchange, key, False, as_arguments(arguments), 0)
 
 
 def unbind(queue: str, exchange: str, key: str, arguments: Arguments | None) -> queues.Unbind:
     """Returns a queue.unbind, which is always answered."""
     check_types(str, queue=queue, exchange=exchange, binding_key=key)
-    return queues.Unbind(queue, exchange, key, arguments, 0, False)
+    return queues.Unbind(queue, exchange, key, as_arguments(arguments), 0, False)
 
 
 def declare_exchange(
@@ -64,7 +64,7 @@ def declare_exchange(
     """Returns an exchange.declare that requires an answer."""
     check_types(str, exchange=exchange, type=type)
     check_types(bool, passive=passive, durable=durable, auto_delete=auto_delete, internal=internal)
-    return exchanges.Declare(exchange, type, passive, durable, False, arguments, 0, auto_delete, internal)
+    return exchanges.Declare(exchange, type, passive, durable, False, as_arguments(arguments), 0, auto_delete, internal)
 
 
 def delete_exchange(exchange: str, if_unused: bool) -> exchanges.Delete:
