@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from amqp_sansio.captures import locations
 from amqp_sansio.captures.errors import LocationError
 from amqp_sansio.captures.locations import local, located
 
@@ -69,3 +70,37 @@ def test_a_path_becomes_absolute_and_a_uri_is_put_together_again(tmp_path: Path,
     there = located("s3a://tables/a b/c%20d/")
     assert (there.path, there.uri) == ("tables/a b/c%20d", "s3://tables/a b/c%20d")
     assert located("s3://tables/x").system is there.system
+
+
+@pytest.mark.parametrize(
+    ("place", "asked"),
+    [("gs://bucket/a", "gs://bucket/a?retry_limit_seconds=30"), ("abfss://container@account/a", "abfss://container@account/a")],
+)
+def test_a_store_that_does_not_answer_is_refused_in_one_sentence(
+    place: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where pyarrow raises what is no OSError; a store that has answered is not asked again."""
+    pa, fs = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.fs")
+    wrong: list[Exception] = [pa.ArrowException("Unknown error: no token\nand more")]
+    opened, seen = [], []
+
+    class Silent:
+        @staticmethod
+        def from_uri(uri: str) -> tuple[Silent, str]:
+            opened.append(uri)
+            return Silent(), "container/a"
+
+        def get_file_info(self, path: str) -> None:
+            seen.append(path)
+            if wrong:
+                raise wrong.pop()
+
+    monkeypatch.setattr(fs, "FileSystem", Silent)
+    monkeypatch.setattr(locations, "_answered", set())
+    with pytest.raises(LocationError) as raised:
+        located(place)
+    assert str(raised.value) == f"{place}: cannot be reached: Unknown error: no token"
+    assert opened == [asked]
+    for _ in range(3):
+        assert located(place).path == "container/a"
+    assert len(seen) == 2

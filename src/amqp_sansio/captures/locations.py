@@ -16,15 +16,18 @@ from amqp_sansio.captures.errors import LocationError
 if TYPE_CHECKING:
     from pyarrow import fs
 
+AZURE: Final = ("abfs", "abfss")
+GOOGLE: Final = ("gs", "gcs")
 S3: Final = ("s3", "s3a")
 """Schemes of Amazon S3 and compatible servers; Hadoop calls it s3a."""
-BY_ARROW: Final = ("gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+BY_ARROW: Final = (*GOOGLE, *AZURE, "hdfs", "viewfs")
 """Schemes that pyarrow opens by URI: Google Cloud Storage, Azure, and Hadoop's (through libhdfs, which the machines of a
 cluster have).  Not covered by our tests."""
 KNOWN: Final = "paths, file:, s3:, s3a:, gs:, abfs: and hdfs:"
 
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _DATABRICKS: Final = "DATABRICKS_RUNTIME_VERSION"
+_GOOGLE_SECONDS: Final = 30
 _CONNECT_SECONDS: Final = 10
 _ATTEMPTS: Final = 3
 
@@ -65,7 +68,7 @@ def local(place: str) -> str | None:
         raise LocationError(_bare(place), f"no file system is known for {scheme}: (known are {KNOWN})")
     if not rest.startswith("//") or (scheme in S3 and not rest.strip("/")):
         raise LocationError(_bare(place), f"is no {scheme} URI: {scheme}://bucket/path")
-    if "@" in rest[2:].partition("/")[0] and scheme not in ("abfs", "abfss"):  # Azure's URIs have the form container@account
+    if "@" in rest[2:].partition("/")[0] and scheme not in AZURE:  # Azure's URIs have the form container@account
         raise LocationError(_bare(place), "a URI must not carry a password: set it in the environment")
     return None
 
@@ -73,7 +76,7 @@ def local(place: str) -> str | None:
 def located(place: str) -> Located:
     """Returns the file system of a path or URI, and the path in it.  Raises LocationError when there is none, or it is
     unreachable."""
-    from pyarrow import fs
+    from pyarrow import ArrowException, fs
 
     here = local(place)
     if here is not None:
@@ -83,11 +86,23 @@ def located(place: str) -> Located:
         if scheme.lower() in S3:
             path = rest.strip("/")
             return Located(_s3(path.partition("/")[0]), path, "s3://")
-        system, path = fs.FileSystem.from_uri(place)
-    except (OSError, ValueError, ImportError) as error:
+        limit = f"?retry_limit_seconds={_GOOGLE_SECONDS}" if scheme.lower() in GOOGLE and "?" not in rest else ""
+        system, path = fs.FileSystem.from_uri(place + limit)
+        _ask(system, path, f"{scheme}://{rest.partition('/')[0]}")
+    except (OSError, ValueError, ImportError, ArrowException) as error:
         raise LocationError(_bare(place), f"cannot be reached: {str(error).splitlines()[0]}") from error
     path = path.rstrip("/") or path
     return Located(system, path, place.rstrip("/").removesuffix(path))
+
+
+_answered: Final[set[str]] = set()
+
+
+def _ask(system: fs.FileSystem, path: str, root: str) -> None:
+    """Sees once for each root that a file system answers.  Where it does not, some raise what is no OSError."""
+    if root not in _answered:
+        system.get_file_info(path)
+        _answered.add(root)
 
 
 @cache
@@ -109,5 +124,5 @@ def _s3(bucket: str) -> fs.FileSystem:
 
 
 def _bare(place: str) -> str:
-    """Returns a URI without user and password, for an error."""
-    return re.sub(r"//[^/]*@", "//", place)
+    """Returns a URI without user and password, for an error; Azure's have a container there."""
+    return place if place.lower().startswith(AZURE) else re.sub(r"//[^/]*@", "//", place)

@@ -249,3 +249,9 @@ def test_a_file_of_somebody_else_may_have_a_name_that_is_not_utf_8(tmp_path: Pat
         Path(os.fsdecode(bytes(folder) + b"/na\xffme")).touch()
     place = run(tmp_path, 3)
     assert [each.rows for each in place.published()] == [3]
+
+
+@pytest.mark.parametrize("folder", ["s3://", "s3://///", "dbfs:/", "gs:/", "foo://"])
+def test_a_uri_of_nothing_is_no_folder_of_this_machine(folder: str) -> None:
+    with pytest.raises(LocationError):
+        Place(folder)

@@ -49,7 +49,7 @@ class Place:
 
     def __init__(self, folder: str) -> None:
         self.name: Final = folder.rstrip("/") or folder
-        self._place: Final = located(self.name)
+        self._place: Final = located(folder)
         self._system: Final = self._place.system
         self._root: Final = self._place.path
         self._lock: Final = Lock(self.name, self._place)
