@@ -264,7 +264,7 @@ class Channel:
         """Puts the session on the channel."""
         session._bind(self)
         self.session = session
-        self.channels.name(self)
+        self.channels.name(self, session)
         self.in_step()
 
     def vacate(self) -> None:
@@ -431,18 +431,16 @@ class Channels(Endpoints):
         """The number of channels with a session."""
         return len(self._names)
 
-    def name(self, channel: Channel) -> None:
+    def name(self, channel: Channel, session: Session) -> None:
         """Registers the channel under the name of its session."""
-        if channel.session is not None:
-            self._named[channel.session.name] = channel
-            self._names[channel.number] = channel.session.name
+        self._named[session.name] = channel
+        self._names[channel.number] = session.name
 
     def forget(self, number: int) -> None:
         """No session is on the channel any more: drops its name, and what is under way on track 1."""
         self._lowest = max(1, min(self._lowest, number))
         name = self._names.pop(number, None)
-        channel = None if name is None else self._named.get(name)
-        if name is not None and channel is not None and channel.number == number:
+        if name is not None and (channel := self._named.get(name)) is not None and channel.number == number:
             del self._named[name]
         self.break_off(number)
 

@@ -38,8 +38,6 @@ class ClientHandshake(Connection):
         self._exchanges: Final[dict[str, ClientExchange]] = {each.name: each.start() for each in client_mechanisms(config)}
         self._exchange: ClientExchange | None = None
         self._properties: Final = self._told(config.properties)
-        self._mechanism = ""  # between start-ok and tune
-        self._rounds = 0
         for name in self._exchanges:
             self._fits(StartOk(self._properties, name, b"", config.locale))
         self._fits(self._open_control())

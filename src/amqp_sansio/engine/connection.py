@@ -113,6 +113,8 @@ class Connection(Carrier):
         self._our_header: Final = config.dialect.header
         self._inbox_early = bytearray()  # what came before the protocol header was whole and looked at
         self._eof = False
+        self._mechanism = ""  # of authentication; at a client between start-ok and tune
+        self._rounds = 0  # of authentication
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
 

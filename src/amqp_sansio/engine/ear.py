@@ -224,7 +224,7 @@ class Ear:
     @property
     def frameless(self) -> bool:
         """Whether the stream starts in the middle and no frame was ever found in it."""
-        return (self.state == FRAMES or self.state == GUESSING) and self.late and not self.found
+        return self.state in (FRAMES, GUESSING) and self.late and not self.found
 
     @property
     def unread(self) -> int:

@@ -34,9 +34,7 @@ class ServerHandshake(Connection):
         # Creates every mechanism now, so that the caller learns of a missing library before the conversation begins.
         self._exchanges: Final[dict[str, ServerExchange]] = {each.name: each.start() for each in server_mechanisms(config)}
         self._exchange: ServerExchange | None = None
-        self._mechanism = ""
         self._client_properties = Map()
-        self._rounds = 0
         self._deferred: Callable[[], Accepted | Rejected] | None = None
         self._deciding = False  # awaits a deferred verdict, and reads nothing before it
         self._asked: Open | None = None  # an unanswered open

@@ -78,7 +78,7 @@ class Witness(ConnectionWitness):
         """Judges a control of class session."""
         word = WHO[speaker]
         self.findings.channel = channel
-        legal = self._legal(speaker, SESSION, control.VERB) and self._in_range(channel, control.VERB)
+        legal = self._permits(speaker, channel, control.VERB)
         witness = self._channel(channel)
         if not legal:
             witness.refused(word, control)
@@ -109,7 +109,7 @@ class Witness(ConnectionWitness):
         `octets` counts header and body, `body` the body alone (None: unknown).
         """
         self.findings.channel = channel
-        legal = self._legal(speaker, SESSION, verb) and self._in_range(channel, verb)
+        legal = self._permits(speaker, channel, verb)
         witness = self._channel(channel)
         if not legal:
             witness.refused(WHO[speaker], command, octets)
@@ -164,21 +164,24 @@ class Witness(ConnectionWitness):
         else:
             self.findings.breach(rule, verb, text, legal, _FRAMING)
 
-    def _in_range(self, channel: int, verb: str) -> bool:
-        """Checks a channel number: 0 to N-1 when N was negotiated; a peer that counts from 1 to N is tolerated."""
-        agreed = self.handshake.channels
-        if channel < agreed:
-            return True
+    def _permits(self, speaker: str, channel: int, verb: str) -> bool:
+        """Returns whether the state of the connection permits a verb of its sessions; if so, also judges the channel number.
+
+        When N channels were negotiated they are 0 to N-1; a peer that counts from 1 to N is tolerated.
+        """
+        legal, agreed = self._legal(speaker, SESSION, verb), self.handshake.channels
+        if not legal or channel < agreed:
+            return legal
         said = f"{verb} on channel {channel}"
         text = "a channel beyond what was agreed on"
-        rule, legal = "connection.tune-ok.channel-max.available-channels", (f"channels 0 to {agreed - 1}",)
+        rule, numbers = "connection.tune-ok.channel-max.available-channels", (f"channels 0 to {agreed - 1}",)
         if channel == agreed:
-            self.findings.letter(rule, said, text, legal)
+            self.findings.letter(rule, said, text, numbers)
         elif channel not in self._channels and self._late:  # the other side may have used it first
             self.findings.note(rule, f"{said}: {text}")
         elif channel not in self._channels:
-            self.findings.breach(rule, said, text, legal, _FRAMING)
-        return True
+            self.findings.breach(rule, said, text, numbers, _FRAMING)
+        return legal
 
     def _channel(self, number: int) -> ChannelWitness:
         witness = self._channels.get(number)

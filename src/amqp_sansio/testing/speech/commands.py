@@ -100,14 +100,15 @@ class TransferVoice(Client):
         return [self.step("client", each) for each in said]
 
     def told(self, step: Step) -> None:
-        if isinstance(step.said, message.Transfer) and step.speaker == "server":
-            if step.said.destination == RIVAL:
+        said = step.said
+        if isinstance(said, message.Transfer) and step.speaker == "server":
+            if said.destination == RIVAL:
                 self._rival = self.halves["server"].next_id
             elif self.transfer is None:
                 self.transfer = self.halves["server"].next_id
-        if isinstance(step.said, message.Subscribe) and step.said.destination == RIVAL:
+        if isinstance(said, message.Subscribe) and said.destination == RIVAL:
             self._rivalled = True
-        if isinstance(step.said, message.Acquire):
+        if isinstance(said, message.Acquire):
             self._acquiring.append(self.halves["client"].next_id)
         super().told(step)
 
@@ -149,10 +150,11 @@ class SubscriptionVoice(Client):
         return [*super().prepare(), *[self.publish() for _ in range(3)]]
 
     def told(self, step: Step) -> None:
-        if isinstance(step.said, message.Stop | message.Flush | message.Cancel) and step.speaker == "client":
+        said = step.said
+        if isinstance(said, message.Stop | message.Flush | message.Cancel) and step.speaker == "client":
             self._waiting[self.halves["client"].next_id] = f"server:{step.verb} completed"
-        if isinstance(step.said, s.Completed) and step.speaker == "server" and step.said.commands:
-            for id in [id for id in self._waiting if id in step.said.commands]:
+        if isinstance(said, s.Completed) and step.speaker == "server" and said.commands:
+            for id in [id for id in self._waiting if id in said.commands]:
                 del self._waiting[id]
         super().told(step)
 

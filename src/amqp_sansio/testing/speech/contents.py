@@ -63,14 +63,15 @@ class ContentVoice(Client):
     def commands(self) -> dict[str, Command]:
         """Returns the commands by name, without the class."""
         q = self.q
+        deliver = file.Deliver("t", self._tag, False, "", q, "f")
         return self.common(file) | {
             "qos": file.Qos(0, 10),
             "open": file.Open("f", len(BODY)),
             "open-ok": file.OpenOk(0),
             "stage": file.Stage(),
             "publish": file.Publish("", q, identifier="f"),
-            "deliver": file.Deliver("t", self._tag, False, "", q, "f"),
-            "deliver no-ack": file.Deliver("t", self._tag, False, "", q, "f"),
+            "deliver": deliver,
+            "deliver no-ack": deliver,
             "ack": file.Ack(1),
             "ack of all": file.Ack(0, multiple=True),
             "reject": file.Reject(1, requeue=True),
