@@ -390,9 +390,7 @@ class Connection(Carrier):
 
     def _step_header(self) -> bool:
         early = bytes(self._inbox_early)
-        if not early:
-            return self._eof and self._octets_ended()
-        headless = self.role == "client" and not self._handshake.greets and self._framing.begins(early[0])
+        headless = early and self.role == "client" and not self._handshake.greets and self._framing.begins(early[0])
         begins = 0 if headless else SIZE
         if len(early) < begins:
             return self._eof and self._octets_ended()
