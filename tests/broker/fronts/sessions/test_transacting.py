@@ -11,6 +11,7 @@ from tests.broker.harness import Client, World, blurt, bodies, done, front, refu
 
 from amqp_sansio import Session
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.transactions.coordinator import DEFAULT_TIMEOUT
 from amqp_sansio.events import CommandsCompleted, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
@@ -336,13 +337,15 @@ def test_the_end_of_a_session_dooms_its_branch(world: World) -> None:
     assert counts(world) == (0, 0)
 
 
+@pytest.mark.rule("dtx.set-timeout.effective", "dtx.set-timeout.reset")
 def test_branches_time_out_by_tick(world: World) -> None:
     world.tick(100.0)
     client, session = scene(world)
     done(client, session, dtx.Select())
     done(client, session, dtx.Start(ONE))
-    done(client, session, dtx.SetTimeout(ONE, 5))
-    assert done(client, session, dtx.GetTimeout(ONE)) == GetTimeoutResult(5)
+    for said, seconds in ((5, 5), (0, DEFAULT_TIMEOUT), (5, 5)):
+        done(client, session, dtx.SetTimeout(ONE, said))
+        assert done(client, session, dtx.GetTimeout(ONE)) == GetTimeoutResult(seconds)
     session.publish(routing_key="q", body=b"1")
     world.run()
     assert world.broker.tick(world.now) == world.now + 5
