@@ -114,6 +114,9 @@ def test_an_exclusive_queue_is_its_owners_until_that_ends() -> None:
     assert not queue_result(host, "q").exclusive
     for call in calls[:6]:
         call()
+    host.declare_queue("shared", owner=ME)
+    host.purge("shared", owner=YOU)
+    assert not queue_result(host, "shared").exclusive
 
 
 @pytest.mark.rule("queue.declare.exclusive.in-use")

@@ -241,6 +241,8 @@ def test_two_subscriptions_of_a_session_have_different_names() -> None:
     assert isinstance(exception, Exception_)
     assert (exception.error_code, exception.command_id, exception.class_code, exception.command_code) == (530, 2, 4, 7)
     assert detach == Detach(b"s")
+    twice: list[Said] = [("C", Subscribe(name, "d", 0, 0)) for name in ("q", "other")]
+    assert overheard(*SESSION, *twice) == ["C message.subscribe.destination.unique-subscriber-destination"]
 
 
 @pytest.mark.rule("message.cancel.destination.subscription-not-found")
