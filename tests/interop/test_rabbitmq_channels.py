@@ -233,6 +233,33 @@ def test_all_is_recovered(talk: Talk, dialect: ChannelDialect) -> None:
 
 
 @each_dialect
+def test_what_was_on_its_way_when_all_was_recovered(rabbitmq: RabbitMq, talk: Talk, dialect: ChannelDialect) -> None:
+    """It cannot be acknowledged any more; only an answer to the recovery tells the client so."""
+    channel, name = talk.open(), f"late {dialect.name}"
+    talk.declare(channel, name, exclusive=False)
+    channel.publish("", name, b"m")
+    talk.until(lambda: talk.count(channel, name) == 1)
+    channel.consume(name, "c")
+    with Talk(rabbitmq.port) as other:
+        looking = other.open()
+        talk.say()
+        other.until(lambda: other.count(looking, name) == 0)  # it is delivered, and nobody has heard it
+    channel.recover()
+    first, again = talk.wait(MessageDelivered, 2)
+    assert (first.method.redelivered, again.method.redelivered) == (False, True)
+    if channel._channels.answers("basic.recover"):
+        talk.until(lambda: channel.unsettled == RangeSet.of(again.tag))
+        channel.ack(again.tag)
+    else:
+        channel.ack(first.tag)
+        talk.until(lambda: talk.all(ChannelClosed))
+        assert [each.code for each in talk.all(ChannelClosed)] == [406]
+        channel = talk.open()
+        holds(talk, channel, name, b"m")
+    talk.answer(channel, channel.delete_queue(name), queue.DeleteOk)
+
+
+@each_dialect
 def test_a_dead_letter_tells_where_it_died(talk: Talk) -> None:
     channel = talk.open()
     grave = talk.declare(channel).queue
