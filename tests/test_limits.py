@@ -565,7 +565,15 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
             channels_limited.channel_cancels_in_a_content_of_ours,
         ),
     ),
-    "deliveries": (4, BELOW_AND_AT, (channels_limited.channel_deliveries, channels_limited.channel_deliveries_of_the_server)),
+    "deliveries": (
+        4,
+        BELOW_AND_AT,
+        (
+            channels_limited.channel_deliveries,
+            channels_limited.channel_deliveries_of_the_server,
+            channels_limited.channel_deliveries_that_are_got,
+        ),
+    ),
     "unconfirmed": (4, BELOW_AND_AT, (channels_limited.unconfirmed,)),
     "sessions": (4, BELOW_AND_AT, (sessions, sessions_of_the_other_side)),
     "incomplete_commands": (

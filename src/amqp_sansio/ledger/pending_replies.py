@@ -79,6 +79,10 @@ class PendingReplies(Generic[T]):
         """Whether this was requested and is not answered."""
         return verb in self._places
 
+    def count(self, verb: str) -> int:
+        """How often this was requested and is not answered."""
+        return len(self._places.get(verb, ()))
+
     @property
     def oldest(self) -> str:
         """Returns the verb that has waited longest; "" where none waits."""

@@ -31,6 +31,25 @@ def test_a_prefetch_at_its_bounds(prefetch: int) -> None:
     assert inbox.take() is not None
 
 
+@pytest.mark.parametrize(("most", "fine"), [(9, False), (10, True), (11, True)])
+def test_consumers_request_no_more_than_may_be_unsettled(most: int, fine: bool) -> None:
+    """Else the server, which delivers what it was asked for, would break our limit."""
+    stage = staged(limits=Limits(deliveries=most))
+    stage.queue("q", *[b"%d" % number for number in range(12)])
+    core = stage.open()
+    first = core.subscribe("q", prefetch=4)
+    if fine:
+        core.subscribe("q", prefetch=6)
+    else:
+        with pytest.raises(LimitError, match="deliveries is 9; 10 asked for"):
+            core.subscribe("q", prefetch=6)
+    stage.run()
+    stage.get(first.cancel())
+    assert core.subscribe("q", prefetch=4).prefetch == 4  # there is room again
+    stage.run()
+    assert core.is_open
+
+
 def test_the_server_cancels_a_consumer() -> None:
     stage = staged()
     stage.queue("q", b"1")

@@ -7,6 +7,7 @@ from tests.conversation.channels.stage import staged
 from tests.families.channels import content, frame
 
 from amqp_sansio.conversation.answers import IN_FLIGHT
+from amqp_sansio.conversation.retry import NEVER
 from amqp_sansio.dialects import AMQP_0_9_1
 from amqp_sansio.errors import LimitError, LocalProtocolError, MessageReturned, TransactionFailed
 from amqp_sansio.kernel.serials import RangeSet
@@ -28,6 +29,17 @@ def test_what_is_published_and_accepted_counts_together_with_the_commit() -> Non
     seen.append((stage.bodies("out"), taken.done, core.transaction.open))
     assert seen == [([], False, True), ([b"2"], True, False)]
     assert taken.error is None
+
+
+def test_a_rollback_on_a_channel_that_is_over_raises_nothing() -> None:
+    stage = staged(retry=NEVER)
+    core = stage.open()
+    core.transaction.begin()
+    stage.run()
+    stage.cut()
+    assert core.ended.done
+    core.transaction.roll_back()
+    assert not core.transaction.open
 
 
 def test_a_rollback_undoes_both() -> None:

@@ -128,6 +128,14 @@ def channel_deliveries(limits: Limits, amount: int) -> bool:
     return fine
 
 
+def channel_deliveries_that_are_got(limits: Limits, amount: int) -> bool:
+    """Those that are on their way count, for their messages may all come."""
+    client, _ = Stage(limits=_GENEROUS, client_limits=limits).open()
+    fine = _passes("deliveries", amount, lambda _: client.get("q"))
+    client.get("q", no_ack=True)  # it is settled as it comes
+    return fine
+
+
 def channel_deliveries_of_the_server(limits: Limits, amount: int) -> bool:
     stage = Stage(limits=_GENEROUS, client_limits=limits)
     client, served = stage.open()

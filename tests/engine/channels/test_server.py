@@ -7,7 +7,7 @@ from tests.engine.channels.stage import DIALECTS, Stage, answer
 
 from amqp_sansio.config import Profile
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, ChannelDialect
-from amqp_sansio.errors import CapabilityMissing, FlowStopped, LocalProtocolError
+from amqp_sansio.errors import CapabilityMissing, ChannelClosedError, FlowStopped, LocalProtocolError
 from amqp_sansio.events import (
     ChannelClosed,
     ChannelOpened,
@@ -105,6 +105,9 @@ def test_a_refusal_ends_the_channel_or_the_connection_as_its_code_says() -> None
     assert (closed.code, closed.method, closed.calls) == (405, "queue.declare", RangeSet.of(1))
     assert [type(each) for each in heard] == [ChannelClosed]
     assert other.state == "open"
+    for numbers in ([], [7]):
+        with pytest.raises(ChannelClosedError):
+            served.confirm(numbers)
     (_, second) = stage.open(1)
     second.fail(ReplyCode.NOT_IMPLEMENTED, "not here", "queue.declare")
     stage.run()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from amqp_sansio.conversation.channels.inbox import Inbox
-from amqp_sansio.errors import AmqpError, LocalProtocolError, SubscriptionCancelled
+from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError, SubscriptionCancelled
 from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import Origin
 from amqp_sansio.events.channel import ChannelClosed
@@ -27,12 +27,13 @@ _HELD: Final = (ReplyCode.ACCESS_REFUSED, ReplyCode.RESOURCE_LOCKED)
 class Consumers:
     """The consumers that have started, or will start with the channel, and have not ended."""
 
-    __slots__ = ("_core", "_made", "_restarted", "_stopped", "_widest", "delays", "inboxes")
+    __slots__ = ("_core", "_made", "_requested", "_restarted", "_stopped", "_widest", "delays", "inboxes")
 
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
         self._made = 0
         self._stopped: Final[WeakSet[Inbox]] = WeakSet()  # that are over, and keep what came
+        self._requested = 0  # messages, by all consumers
         self._widest = 0  # the most messages that one basic.qos has asked for
         self._restarted = 0  # the id of the last method that starts them with their channel
         self.delays: Iterator[float] = iter(())
@@ -44,7 +45,7 @@ class Consumers:
     def window(self) -> int:
         """How many messages were requested: by each consumer, as RabbitMQ counts, or for the whole channel by the last
         basic.qos, as the specification says; the larger one."""
-        return max(self._widest, sum([inbox.prefetch for inbox in self.inboxes.values()]))
+        return max(self._widest, self._requested)
 
     def asked(self, messages: int) -> None:
         """Notes a basic.qos for `messages` messages."""
@@ -59,12 +60,16 @@ class Consumers:
         if not whole(prefetch, _MOST_PREFETCH) or isinstance(prefetch, bool) or not prefetch:
             raise LocalProtocolError("basic.consume", f"prefetch {prefetch!r}", (f"a prefetch of 1 to {_MOST_PREFETCH}",))
         core = self._core
+        most = core.client.config.limits.deliveries
+        if self._requested + prefetch > most:
+            raise LimitError("deliveries", most, self._requested + prefetch)
         self._made += 1
         tag = f"{core.client.prefix}-{core.index}-{self._made}"
         inbox = Inbox(core, queue, tag, prefetch, accept, exclusive, resubscribe)
         if core.is_open:
             self._consume(inbox)
         self.inboxes[tag] = inbox
+        self._requested += prefetch
         return inbox
 
     def start(self, inbox: Inbox) -> None:
@@ -146,13 +151,15 @@ class Consumers:
 
     def remove(self, inbox: Inbox) -> None:
         """Forgets a consumer that is over."""
-        self.inboxes.pop(inbox.tag, None)
+        if self.inboxes.pop(inbox.tag, None) is not None:
+            self._requested -= inbox.prefetch
         self._core.client.unconsumed(inbox.queue)
 
     def end(self, error: AmqpError | None) -> None:
         """Ends all consumers with their channel; `error` is None where it was closed here."""
         inboxes = list(self.inboxes.values())
         self.inboxes.clear()
+        self._requested = 0
         for inbox in inboxes:
             self._core.client.unconsumed(inbox.queue)
             if error is None:

@@ -25,7 +25,7 @@ def fewest(tags: RangeSet, outstanding: MutableRangeSet, next_tag: int) -> Itera
         last, taken = high, taken + 1
         first = outstanding.next_from(serial_add(high, 1))
     if last is not None:
-        yield last, taken > 1 or ranges[0][0] != last
+        yield last, ranges[0][0] != last
     for low, high in ranges[taken:]:
         yield from _each(low, high)
 

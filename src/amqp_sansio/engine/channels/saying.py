@@ -62,6 +62,13 @@ def _consume(on: BaseChannel, method: basic.Consume, _: Answer) -> Effect:
     return lambda _: on._consumers.consume(key, bool(method.no_ack), waits(method))
 
 
+def _get(on: BaseChannel, method: basic.Get, _: Answer) -> None:
+    most = on._channels.carrier.limits.deliveries
+    expected = on._deliveries.tags.count + on._asked.count(method.VERB)
+    if expected >= most and not method.no_ack:
+        raise LimitError("deliveries", most, expected + 1)
+
+
 def _cancel(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
     def effect(_: MethodId) -> None:
         on._consumers.cancel(("basic", method.consumer_tag), waits(method))
@@ -146,6 +153,7 @@ def ends(on: BaseChannel, verb: str) -> None:
 _MODES: Final[dict[type[Method], Check]] = dict.fromkeys((tx.Select, tx.Commit, tx.Rollback, confirm.Select), _switch)
 CLIENT_SAYS: Final[dict[type[Method], Check]] = {
     basic.Consume: _consume,
+    basic.Get: _get,
     basic.Cancel: _cancel,
     **dict.fromkeys((basic.Ack, basic.Nack, basic.Reject), _settle),
     basic.Publish: _publish,
