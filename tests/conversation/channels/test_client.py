@@ -106,6 +106,14 @@ def test_a_dialect_without_new_secrets_has_none_after_a_loss() -> None:
     assert stage.client.config.password == "guest"
 
 
+def test_a_channel_opens_even_if_nobody_waits_for_it() -> None:
+    stage = staged()
+    woken: list[bool] = []
+    stage.client.wake = lambda: woken.append(stage.client.machine.bytes_to_send > 0)
+    stage.client.open_channel()
+    assert woken == [True]
+
+
 def test_nothing_is_asked_of_a_closed_client() -> None:
     stage = staged()
     core = stage.open()

@@ -31,12 +31,18 @@ def test_what_is_published_and_accepted_counts_together_with_the_commit() -> Non
     assert taken.error is None
 
 
-def test_a_rollback_on_a_channel_that_is_over_raises_nothing() -> None:
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_rollback_on_a_channel_that_is_over_raises_nothing(closed: bool) -> None:
     stage = staged(retry=NEVER)
     core = stage.open()
     core.transaction.begin()
     stage.run()
-    stage.cut()
+    if closed:
+        core.transaction.untaken.update(RangeSet.of(1))
+        core.close()
+        stage.run()
+    else:
+        stage.cut()
     assert core.ended.done
     core.transaction.roll_back()
     assert not core.transaction.open

@@ -257,6 +257,24 @@ def test_confirm_select_counts_from_one() -> None:
     assert client.in_doubt == RangeSet()
 
 
+def test_an_ack_of_a_client_confirms_nothing() -> None:
+    """The quick way of a client for confirms is none of a server."""
+    stage = Stage()
+    client, served = stage.open()
+    client.select_confirm()
+    client.consume("q", "t", no_wait=True)
+    client.publish("x", "k", b"unconfirmed")
+    stage.run()
+    answer(served, confirm.SelectOk())
+    served.deliver("t", b"m")
+    stage.run()
+    stage.take()
+    client.ack(1)
+    stage.run()
+    assert stage.take() == ([], [DeliveriesSettled(1, RangeSet.of(1), "basic.ack")])
+    assert served.unconfirmed == RangeSet.of(1)
+
+
 def test_settled_deliveries_are_reported_as_sets() -> None:
     stage = Stage()
     client, served = stage.open()
