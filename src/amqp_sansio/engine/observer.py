@@ -14,7 +14,6 @@ from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
 from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in
 from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
-from amqp_sansio.errors.core import many
 from amqp_sansio.events import HeaderSeen, Note, OpaqueSeen, Violation
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
@@ -241,7 +240,7 @@ class Observer:
             if ear.heard:
                 self._checker.say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen("no frame was found"))
         elif ear.rest:
-            text = f"the last {many(ear.rest, 'octet belongs', 'octets belong')} to a frame that did not come whole"
+            text = f"the last {ear.rest} octets belong to a frame that did not come whole"
             self._checker.say(speaker, end - ear.rest, end, Note("stream.cut", text))
         if self._eof and self._dialect is not None:
             self._checker.findings.speaker = speaker
