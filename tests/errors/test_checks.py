@@ -69,13 +69,13 @@ def test_every_limit_is_a_positive_number(kind: type, value: object) -> None:
     ("make", "text"),
     [
         (lambda: Profile(strict="yes"), "Profile.strict: True or False, not 'yes'"),  # type: ignore[arg-type]
-        (lambda: ClientConfig(limits=5), "ClientConfig.limits: Limits, not 5"),  # type: ignore[arg-type]
+        (lambda: ClientConfig(limits=5), "ClientConfig.limits: takes Limits, not 5"),  # type: ignore[arg-type]
         (lambda: ClientConfig(dialect="0-9"), "ClientConfig.dialect: takes Dialect, not '0-9'"),  # type: ignore[arg-type]
         (lambda: ServerConfig(dialects=[]), "ServerConfig.dialects: takes one Dialect or more, not []"),
         (lambda: ClientConfig(password=b"hush"), "ClientConfig.password: text that UTF-8 can carry, not bytes"),  # type: ignore[arg-type]
         (lambda: Endpoint("h", -1), "Endpoint.port: an integer of 0..65535, not -1"),
-        (lambda: ChannelAddress(endpoints=("h",)), "ChannelAddress.endpoints: a tuple of Endpoint, not ('h',)"),  # type: ignore[arg-type]
-        (lambda: PlainServer(5), "PlainServer.verify: something that can be called, not 5"),  # type: ignore[arg-type]
+        (lambda: ChannelAddress(endpoints=("h",)), "ChannelAddress.endpoints: takes a tuple of Endpoint, not ('h',)"),  # type: ignore[arg-type]
+        (lambda: PlainServer(5), "PlainServer.verify: takes something that can be called, not 5"),  # type: ignore[arg-type]
     ],
 )
 def test_the_error_says_what_where_and_what_is_legal(make: Callable[[], object], text: str) -> None:

@@ -144,13 +144,13 @@ def _of(name: str, module: str) -> Check:
         kind = getattr(kind, "__origin__", kind)  # of an alias
         if kind is Callable:
             if not callable(value):
-                raise _refusal(instance, attribute, value, "something that can be called")
+                raise _refusal(instance, attribute, value, "takes something that can be called")
         elif not isinstance(kind, type):
             pass  # a name of typing alone
         elif item == name and not isinstance(value, kind):
-            raise _refusal(instance, attribute, value, kind.__name__)
+            raise _refusal(instance, attribute, value, f"takes {kind.__name__}")
         elif item != name and not (isinstance(value, tuple) and all(isinstance(each, kind) for each in value)):
-            raise _refusal(instance, attribute, value, f"a tuple of {kind.__name__}")
+            raise _refusal(instance, attribute, value, f"takes a tuple of {kind.__name__}")
 
     return check
 
