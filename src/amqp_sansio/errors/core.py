@@ -54,7 +54,7 @@ def _escaped(character: str) -> str:
 
 
 class EncodeError(AmqpError, ValueError):
-    """A value that its wire type cannot carry, or a property that does not exist.
+    """A value that its wire type cannot carry, a setting or an argument that is not legal, or a property that does not exist.
 
     `what` names the class, field, key or type; `rule` says what would have been right.
 
