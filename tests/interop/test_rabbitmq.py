@@ -23,7 +23,7 @@ MECHANISMS = (Plain, AmqPlain)
 
 
 def by(mechanism: Plain | AmqPlain, **settings: object) -> dict[str, Any]:
-    return {"username": None, "password": None, "mechanisms": (mechanism,), **settings}
+    return {"username": None, "password": "", "mechanisms": (mechanism,), **settings}
 
 
 @each_dialect

@@ -262,7 +262,7 @@ def test_tls(tls: RabbitMq, certificates: Path, dialect: ChannelDialect, certifi
     who, settings = "guest", dict[str, Any]()
     if certificate:
         context.load_cert_chain(certificates / "client.pem")
-        who, settings = "sansio", {"username": None, "password": None, "mechanisms": (External(),)}
+        who, settings = "sansio", {"username": None, "password": "", "mechanisms": (External(),)}
     with Talk(
         tls.tls_port, dialect, wrap=lambda line: context.wrap_socket(line, server_hostname="localhost"), **settings
     ) as talk:
@@ -281,7 +281,7 @@ def test_a_certificate_of_nobody(tls: RabbitMq, certificates: Path, dialect: Cha
     context = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
     talk = Talk(
         tls.tls_port, dialect, wrap=lambda line: context.wrap_socket(line, server_hostname="localhost"),
-        username=None, password=None, mechanisms=(External(),),
+        username=None, password="", mechanisms=(External(),),
     )  # fmt: skip
     talk.over()
     assert [event.mechanism for event in talk.all(LoginRefused)] == ["EXTERNAL"]
