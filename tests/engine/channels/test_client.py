@@ -540,6 +540,15 @@ def test_a_channel_that_has_published_refuses_the_next_message_once_something_is
     assert stage.client.bytes_to_send == before
 
 
+def test_what_was_published_counts_among_the_octets_to_send() -> None:
+    stage = Stage()
+    client, _ = stage.open()
+    for body in (b"first", b"the second"):
+        client.publish("", "q", body)
+        waiting = stage.client.bytes_to_send
+        assert waiting == len(stage.client.data_to_send()) > len(body)
+
+
 def test_a_channel_publishes_again_once_the_body_is_whole_and_the_flow_is_on() -> None:
     stage = Stage()
     client, served = stage.open()
