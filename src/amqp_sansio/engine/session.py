@@ -80,7 +80,7 @@ def as_ids(ids: Ids) -> RangeSet:
     if isinstance(ids, RangeSet):
         return ids
     try:
-        return RangeSet.of(ids) if isinstance(ids, int) else RangeSet.of(*ids)
+        return RangeSet.span(ids, ids) if isinstance(ids, int) else RangeSet.of(*ids)
     except (ValueError, TypeError) as error:
         raise EncodeError("session.commands", str(error)) from None
 

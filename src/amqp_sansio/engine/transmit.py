@@ -360,13 +360,20 @@ def transfer(
             write_point(session)
         carrier._write(octets)
         outbound.say(payload, header or None, content if content or empty_body else None)
-    else:  # `say` inlined: nothing is kept
+    else:  # `Outbound.say`, `Carrier._write` and `MutableRangeSet.add` inlined: nothing is kept
         if outbound.position != id:
             write_point(session)
             outbound.begun = True
-        carrier._write(octets)
+        if carrier._wake is not None and carrier._written == carrier._taken:
+            carrier._wake()
+        carrier._outbox.append(octets)
+        carrier._written += len(octets)
         outbound.next_id = outbound.position = (id + 1) & 0xFFFFFFFF
-        outbound.outstanding.add(id)
+        highs = outbound.outstanding.highs
+        if highs and highs[-1] == id - 1:
+            highs[-1] = id
+        else:
+            outbound.outstanding.add(id)
     if producer is not None:
         producer.spend(1)
     if subscriber is not None:
