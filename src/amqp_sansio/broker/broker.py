@@ -190,7 +190,7 @@ class Broker:
                 continue
             turns.append(peer)
             peer._service.act_on(event)
-            if connection.bytes_to_send:
+            if peer not in self._ready and connection.bytes_to_send:
                 self._ready[peer] = None
             if self._deletions:
                 self._tell_deletions()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from amqp_sansio.engine.demarcation import COMMANDS
@@ -42,6 +43,7 @@ class Owed(NamedTuple):
     result: str
 
 
+_owed: Final = lru_cache(256)(Owed)  # one for each command: to make a named tuple takes longer than to find it
 _INBOUND_SETS: Final = {
     "holes": "holes", "gapped": "gapped", "incomplete": "outstanding", "skipped": "skipped", "completed": "known",
     "confirmed": "confirmed",
@@ -188,7 +190,7 @@ class Inbound(OwnIds):
 
     def owe(self, id: int, class_code: int, code: int, result: str) -> int:
         """Records an incomplete command; returns how many there are."""
-        self.owed[id] = Owed(class_code, code, result)
+        self.owed[id] = _owed(class_code, code, result)
         return len(self.owed)
 
     def check_result(self, id: int, value: Struct | None) -> None:

@@ -248,7 +248,7 @@ def _hear_command(
         text = f"only the {session.role} says {command.VERB}"
         violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, text, id, codes)
         return
-    if inbound.owe(id, *codes, command.RESULT) > session.limits.incomplete_commands:
+    if inbound.owe(id, codes[0], codes[1], command.RESULT) > session.limits.incomplete_commands:
         _too_many(session, id, command.VERB, codes)
         return
     note = _NOTES.get(type(command))

@@ -203,8 +203,8 @@ class Subscriptions:
 
     def give_back(self, given: Completed[Subscription]) -> None:
         """Moves the windows for completed deliveries."""
-        for subscription, sums in given.items():
-            self.complete(subscription, *sums)
+        for subscription, (messages, octets, charge) in given.items():
+            self.complete(subscription, messages, octets, charge)
 
     def reported(self) -> None:
         """Records that all completions were reported to the peer."""

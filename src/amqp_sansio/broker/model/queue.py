@@ -146,7 +146,7 @@ class Queue:
         position = self._next
         self._next = position + 1
         self.octets += message.size
-        level = self.level[message.priority]
+        level = self.level[message.envelope.priority]
         line = self._lines[level]
         if line is None:
             line = self._lines[level] = Line()
@@ -160,8 +160,9 @@ class Queue:
             self.available += 1
             line.append(entry)
             self._mask |= 1 << level
-            if self.dispatcher is not None:
-                self._note_dispatchable()
+            dispatcher = self.dispatcher
+            if dispatcher is not None and dispatcher.wake_resting():  # `_note_dispatchable` inlined
+                self._dispatchable[self] = None
         if self._special and self.last_values is not None:
             self.last_values.came(entry)
         return entry
@@ -234,7 +235,7 @@ class Queue:
         if self._special:
             self._acquired_octets += entry.message.size
             if self.shares is not None:
-                self.shares.took(self.level[entry.message.priority])
+                self.shares.took(self.level[entry.message.envelope.priority])
         if self.dispatcher is not None and self.dispatcher.waits_for_smaller:
             self.dispatcher.changed = True
             self._dispatchable[self] = None  # another message may be next now, and small enough for a consumer
@@ -271,7 +272,7 @@ class Queue:
             for awaiting in self._awaited.pop(entry, ()):
                 awaiting.released()
         dispatcher = self.dispatcher
-        if dispatcher is not None and dispatcher.wake_resting(self.level[entry.message.priority], entry.position):
+        if dispatcher is not None and dispatcher.wake_resting(self.level[entry.message.envelope.priority], entry.position):
             self._dispatchable[self] = None
 
     def put_back(self, entry: Entry) -> None:
@@ -287,7 +288,7 @@ class Queue:
         entry.state = AVAILABLE
         self.acquired -= 1
         self.available += 1
-        level = self.level[entry.message.priority]
+        level = self.level[entry.message.envelope.priority]
         line = self._lines[level]
         assert line is not None
         line.insert(entry)
@@ -334,7 +335,7 @@ class Queue:
         """Yields every message, acquired ones included, in the order of delivery if all were released."""
         for level in range(self.levels - 1, -1, -1):
             line = self._lines[level]
-            mine = [entry for entry in self._acquired.values() if self.level[entry.message.priority] == level]
+            mine = [entry for entry in self._acquired.values() if self.level[entry.message.envelope.priority] == level]
             yield from sorted([*mine, *(line or ())], key=lambda entry: entry.position)
 
     @property
@@ -351,7 +352,7 @@ class Queue:
         return Cursor(self._lines, self._released, self._releases)
 
     def _unline(self, entry: Entry) -> None:
-        level = self.level[entry.message.priority]
+        level = self.level[entry.message.envelope.priority]
         line = self._lines[level]
         assert line is not None
         line.remove(entry)

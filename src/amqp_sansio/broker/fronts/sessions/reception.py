@@ -130,9 +130,9 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
     now = broker._now
     guard = broker._guard
     try:
-        octets, most = len(event.body), broker.limits.body_octets
-        if octets > most:
-            raise Refused(conditions.TRANSFER_LIMIT, limit="body_octets", value=most, where="", why=f"the body has {octets}")
+        if len(event.body) > (most := broker.limits.body_octets):
+            why = f"the body has {len(event.body)}"
+            raise Refused(conditions.TRANSFER_LIMIT, limit="body_octets", value=most, where="", why=why)
         exchange = host.destination(transfer.destination) if guard is None else None
         message = holder.front.reception.read(
             transfer,
