@@ -180,12 +180,16 @@ def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
                 length = len(octets)
                 parts.append(STR16[length] if length < 256 else put_tag16(0x95, length))
                 parts.append(octets)
-            elif kind is int and -_INT64 <= item < _INT64:  # type: ignore[operator]  # `kind` says so
-                parts.append(put_tag_i64(0x31, item))
-            else:
-                code = type_code_of(item)
-                parts.append(OCTET[code])
-                parts.append(_write(code, item, depth + 1))
+                continue
+            if kind is int:
+                try:
+                    parts.append(put_tag_i64(0x31, item))
+                    continue
+                except struct.error:
+                    pass  # more than 64 bits with a sign
+            code = type_code_of(item)
+            parts.append(OCTET[code])
+            parts.append(_write(code, item, depth + 1))
     except EncodeError as why:
         raise _inside(value, f"map[{key!a}]", why) from None
     except (struct.error, IndexError, UnicodeEncodeError, AttributeError):
