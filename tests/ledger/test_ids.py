@@ -1,4 +1,4 @@
-"""One half of a session: what is said, what of it is complete or will be, and the deliveries that are not finished with."""
+"""One half of a session: what its sender says, which of it is complete or will be, and which deliveries are still open."""
 
 from __future__ import annotations
 
