@@ -93,3 +93,8 @@ def test_none_is_legal_where_the_annotation_has_it_beside_what_a_validator_takes
     for wrong in (0, 4):
         with pytest.raises(EncodeError, match=f"Settings.most: an integer of 1..3, not {wrong}"):
             Settings(wrong)
+
+
+@pytest.mark.parametrize("kind", [Limits, ServerLimits, BrokerLimits])
+def test_one_validator_checks_all_that_annotations_say_because_each_costs_imports(kind: type) -> None:
+    assert [field.name for field in attrs.fields(kind) if field.validator is not None] == [attrs.fields(kind)[-1].name]

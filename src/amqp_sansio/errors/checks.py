@@ -118,14 +118,32 @@ def checked(least: int = 0) -> Callable[[type, Fields], Fields]:
     }  # fmt: skip
 
     def transform(cls: type, fields: Fields) -> Fields:
-        own = [field for field in fields if not getattr(field, "inherited", False)]
-        return [field.evolve(validator=_validator(field, cls.__module__)) if field in own else field for field in fields]
+        plain: Fields = []
+        made: list[Check] = []
 
-    def _validator(field: attrs.Attribute[Any], module: str) -> Check:
-        annotation = str(field.type)
-        name = annotation.removesuffix(" | None")
-        check = field.validator or kinds.get(name) or _of(name, module)
-        return check if name == annotation else attrs.validators.optional(check)
+        def by_annotation(instance: object, _last: attrs.Attribute[Any], _value: object) -> None:
+            if not made:
+                made.extend(_by_annotation(field, cls.__module__) for field in plain)
+            for field, check in zip(plain, made, strict=True):
+                check(instance, field, getattr(instance, field.name))
+
+        def _by_annotation(field: attrs.Attribute[Any], module: str) -> Check:
+            name = str(field.type).removesuffix(" | None")
+            check = kinds.get(name) or _of(name, module)
+            return attrs.validators.optional(check) if str(field.type) != name else check
+
+        for at, field in enumerate(fields):
+            if getattr(field, "inherited", False):
+                continue
+            if field.validator is None:
+                plain.append(field)
+            elif str(field.type).endswith(" | None"):
+                fields[at] = field.evolve(validator=attrs.validators.optional(field.validator))
+        if plain:  # one validator for all, made with the first instance: for each field its own costs imports twice as much
+            last = fields[-1]
+            own = by_annotation if last.validator is None else attrs.validators.and_(last.validator, by_annotation)
+            fields[-1] = last.evolve(validator=own)
+        return fields
 
     return transform
 
