@@ -23,6 +23,7 @@ from amqp_sansio.adapters import asyncio, sync, trio
 from amqp_sansio.adapters.asyncio import channels as asyncio_channels
 from amqp_sansio.adapters.sync import channels as sync_channels
 from amqp_sansio.adapters.trio import channels as trio_channels
+from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.errors import AmqpError, EncodeError
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.methods import queue as queues
@@ -164,6 +165,28 @@ def test_without_time_a_close_sends_what_was_given_before_it(case: Case) -> None
         case.run(main)
     assert re.search("closed (here|by us)", str(raised.value))
     eventually(lambda: case.depth() == 10)
+
+
+@pytest.mark.parametrize("timeout", NO_TIME)
+def test_without_time_a_session_is_closed_without_waiting_for_an_answer(case: Case, timeout: float) -> None:
+    class NoTime(Ending):
+        @property
+        def timeout(self) -> float:
+            raise AssertionError("it waits for the end of the session")
+
+    async def main(connection: Any, session: Any) -> None:
+        closed = session.closed
+        await session.publish("", "q", b"x")
+        inner = getattr(session, "inner", session)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(inner, "_ending", NoTime(getattr(connection, "inner", connection)._client, 0))
+            with pytest.raises(TimeoutError, match=f"no answer within {timeout} seconds"):
+                await session.close(timeout=timeout)
+        await closed  # the peer has heard of the end
+        assert not session.is_open
+        assert case.depth() == 1
+
+    case.run(main)
 
 
 @pytest.mark.parametrize("timeout", WRONG)

@@ -127,15 +127,22 @@ class Session(Topology):
         sent, failed, and was never awaited.
         """
         check_timeout(timeout)
-        failure = self._talk.failure
-        if timeout is None or self._talk.ended.done or failure.again is not None or failure.heard:
+        if timeout is None or self._talk.ended.done or self._talk.failure.again is not None:
             return await self.__aexit__(None, None, None)  # or nothing more will be executed
         try:
-            await self.sync(timeout=timeout)
+            await self._line.within(timeout, self._closing)
+        except TimeoutError:
+            self._talk.detach()
+            raise
         except BaseException as error:
             await self.__aexit__(type(error), error, None)
             raise
-        return await self.__aexit__(None, None, None)
+
+    async def _closing(self) -> None:
+        if not self._talk.failure.heard:
+            await self.sync()
+        self._talk.unheard()
+        await self._end(quiet=False)
 
     async def _finish(self) -> None:
         """Waits until everything sent is executed.  Raises SessionLost when the peer makes no progress."""

@@ -88,11 +88,19 @@ class Channel:
             if timeout is None or self._core.ended.done:
                 return self.__exit__(None, None, None)
             try:
-                self.sync(timeout=timeout)
+                self._line.within(timeout, self._closing)
+            except TimeoutError:
+                self._core.close()
+                raise
             except BaseException as error:
                 self.__exit__(type(error), error, None)
                 raise
-            return self.__exit__(None, None, None)
+
+    def _closing(self) -> None:
+        with self._line.turn:
+            self.sync()
+            self._end(quiet=False)
+            self._core.in_flight.unheard()
 
     def _end(self, quiet: bool) -> None:
         with self._line.turn:

@@ -132,15 +132,23 @@ class Session(Topology):
         """
         with self._line.turn:
             check_timeout(timeout)
-            failure = self._talk.failure
-            if timeout is None or self._talk.ended.done or failure.again is not None or failure.heard:
+            if timeout is None or self._talk.ended.done or self._talk.failure.again is not None:
                 return self.__exit__(None, None, None)  # or nothing more will be executed
             try:
-                self.sync(timeout=timeout)
+                self._line.within(timeout, self._closing)
+            except TimeoutError:
+                self._talk.detach()
+                raise
             except BaseException as error:
                 self.__exit__(type(error), error, None)
                 raise
-            return self.__exit__(None, None, None)
+
+    def _closing(self) -> None:
+        with self._line.turn:
+            if not self._talk.failure.heard:
+                self.sync()
+            self._talk.unheard()
+            self._end(quiet=False)
 
     def _finish(self) -> None:
         """Waits until everything sent is executed.  Raises SessionLost when the peer makes no progress."""

@@ -81,11 +81,18 @@ class Channel:
         if timeout is None or self._core.ended.done:
             return await self.__aexit__(None, None, None)
         try:
-            await self.sync(timeout=timeout)
+            await self._line.within(timeout, self._closing)
+        except TimeoutError:
+            self._core.close()
+            raise
         except BaseException as error:
             await self.__aexit__(type(error), error, None)
             raise
-        return await self.__aexit__(None, None, None)
+
+    async def _closing(self) -> None:
+        await self.sync()
+        await self._end(quiet=False)
+        self._core.in_flight.unheard()
 
     async def _end(self, quiet: bool) -> None:
         try:
