@@ -55,7 +55,7 @@ REASONS: dict[str, str] = {
     "engine/halves.py Outbound.asked": "the command itself, against which its result is checked; `Ids.awaited` has names",
     "engine/halves.py Outbound.kept": "octets for replay",
     "engine/halves.py Outbound.bare": "what has no octets for replay",
-    "engine/session_checker.py QuickTransfers._quiet": "= channels",
+    "engine/session_checker.py SessionChecker._quiet": "= channels",
     "engine/subscription.py Subscriptions.withdrawals": WHOSE,
     "engine/subscription.py Subscriptions.completed": LATER,
     "engine/subscription.py Subscribers.flushes": "our own deliveries: when a flush is executed is ours to say",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -15,35 +14,23 @@ from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.ear import Ear
-from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.observed import Answered, Transfers
 from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.engine.session_checker import (
     UNHEARD,
-    QuickTransfers,
     SessionChecker,
-    frame_of,
-    hear_opening,
-    judge_encoding,
-    judge_headers,
-    missed_opening,
     verb_of,
 )
-from amqp_sansio.engine.witness import Witness
-from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandSeen, Violation
 from amqp_sansio.events.observed import FrameSeen, Note
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import connection, message, session
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import StartOk, TuneOk
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.headers import encode_headers
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
-from amqp_sansio.wire.segments import SEGMENTATION
 
 
 def checker() -> SessionChecker:
@@ -67,48 +54,46 @@ def test_it_goes_on_with_a_witness_and_with_nothing_else() -> None:
         another.resume(("not", "a witness"))
 
 
-Ears = dict[Literal["C", "S"], Ear]
-
-
-def made(mechanism: str = "") -> tuple[Ears, HandshakeWitness]:
-    ears: Ears = {
-        "C": Ear(DEFAULT_LIMITS, SEGMENTATION, lambda *_: True),
-        "S": Ear(DEFAULT_LIMITS, SEGMENTATION, lambda *_: True),
-    }
-    for ear in ears.values():
+def made(mechanism: str = "") -> SessionChecker:
+    """One whose sides say frames, after a handshake with this mechanism."""
+    judge = checker()
+    for ear in judge.ears.values():
         ear.read_frames()
-    handshake = HandshakeWitness(Findings(False, DEFAULT_LIMITS))
-    handshake.mechanism = mechanism
-    return ears, handshake
+    judge._witness.handshake.mechanism = mechanism
+    return judge
+
+
+def doubts(judge: SessionChecker) -> list[str]:
+    return [ear.doubt for ear in judge.ears.values()]
 
 
 @pytest.mark.parametrize(("mechanism", "doubt"), [("", UNHEARD), ("PLAIN", ""), ("DIGEST-MD5", "")])
 def test_what_was_lost_may_have_held_the_mechanism(mechanism: str, doubt: str) -> None:
-    ears, handshake = made(mechanism)
-    missed_opening(ears, handshake)
-    assert [ear.doubt for ear in ears.values()] == [doubt, doubt]
+    judge = made(mechanism)
+    judge.lost("C")
+    assert doubts(judge) == [doubt, doubt]
 
 
 def test_the_mechanism_tells_whether_there_may_be_a_layer() -> None:
     for mechanism, left in (("PLAIN", ""), ("GSSAPI", "behind the security layer of GSSAPI")):
-        ears, handshake = made()
-        missed_opening(ears, handshake)
-        handshake.mechanism = mechanism
-        hear_opening("C", ears, StartOk(None, mechanism, b"", None), handshake)
-        assert [ear.doubt for ear in ears.values()] == [left, left]
+        judge = made()
+        judge.lost("C")
+        judge._witness.handshake.mechanism = mechanism
+        judge._hear_opening("C", StartOk(None, mechanism, b"", None))
+        assert doubts(judge) == [left, left]
 
 
 def test_both_sides_may_speak_through_a_layer_as_soon_as_its_mechanism_is_chosen() -> None:
-    ears, handshake = made("DIGEST-MD5")
-    hear_opening("C", ears, StartOk(None, "DIGEST-MD5", b"", None), handshake)
-    assert {ear.doubt for ear in ears.values()} == {"behind the security layer of DIGEST-MD5"}
+    judge = made("DIGEST-MD5")
+    judge._hear_opening("C", StartOk(None, "DIGEST-MD5", b"", None))
+    assert set(doubts(judge)) == {"behind the security layer of DIGEST-MD5"}
 
 
 def test_the_largest_frame_holds_from_the_answer_on() -> None:
-    ears, handshake = made("PLAIN")
-    handshake.max_frame_size = 4096
-    hear_opening("C", ears, TuneOk(1, 4096, 0), handshake)
-    reader = ears["C"].reader
+    judge = made("PLAIN")
+    judge._witness.handshake.max_frame_size = 4096
+    judge._hear_opening("C", TuneOk(1, 4096, 0))
+    reader = judge.ears["C"].reader
     assert reader is not None
     assert reader.max_frame_size == 4096
 
@@ -126,27 +111,27 @@ def test_a_verb_by_its_name_or_its_numbers(kind: str, payload: bytes, verb: str)
 
 
 def test_frames_name_what_begins_in_them() -> None:
-    assert frame_of(AMQP_0_10.codec, (0, 14, 0x0F, 0, 0, 3, b"\x02\x01")) == FrameSeen(0x0F, 0, 0, 3, "session.attach")
-    assert frame_of(AMQP_0_10.codec, (0, 14, 0x0B, 1, 1, 3, b"\x04\x01")).verb == "message.transfer"
-    assert frame_of(AMQP_0_10.codec, (0, 14, 0x05, 3, 1, 3, b"ab")).verb is None
+    assert checker().frame((0, 14, 0x0F, 0, 0, 3, b"\x02\x01")) == FrameSeen(0x0F, 0, 0, 3, "session.attach")
+    assert checker().frame((0, 14, 0x0B, 1, 1, 3, b"\x04\x01")).verb == "message.transfer"
+    assert checker().frame((0, 14, 0x05, 3, 1, 3, b"ab")).verb is None
 
 
 def test_octets_that_say_nothing_are_reported_once() -> None:
-    findings = Findings(False, DEFAULT_LIMITS)
+    judge = checker()
     good = AMQP_0_10.codec.encode_command(Sync(), True)
     for payload in (good, good + b"more", good + b"more"):
-        judge_encoding(findings, AMQP_0_10.codec, "execution.sync", payload, Sync(), True)
-    assert [each.rule for each in findings.found] == ["encoding"]
-    (found,) = findings.found
+        judge._judge_encoding("execution.sync", payload, Sync(), True)
+    assert [each.rule for each in judge.findings.found] == ["encoding"]
+    (found,) = judge.findings.found
     assert found.text == f"{len(good) + 4} octets where {len(good)} say the same: {good.hex(' ')}"
 
 
 def test_a_header_that_cannot_be_read_is_reported() -> None:
     for header, rules in ((b"", []), (b"\0\0\0\x09", ["header"])):
-        findings = Findings(False, DEFAULT_LIMITS)
+        judge = checker()
         seen = CommandSeen(0, None, 0, "message.transfer", None, False, b"", header)
-        judge_headers(findings, AMQP_0_10.codec, seen, header, DEFAULT_LIMITS, Reading.of(DEFAULT_LIMITS))
-        assert [bool(each) for each in findings.found] == [bool(rule) for rule in rules]
+        judge._judge_headers(seen, header)
+        assert [each.rule for each in judge.findings.found] == [f"{rule}.undecodable" for rule in rules]
 
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
@@ -329,15 +314,15 @@ def test_transfers_beyond_the_credit_are_reported_after_the_first_of_them() -> N
 
 def test_a_header_whose_sizes_are_right_is_read_once_and_remembered_by_the_event() -> None:
     """The quick way reads a header itself, and leaves to others only what cannot be read."""
-    quick = QuickTransfers(Witness(False, DEFAULT_LIMITS), LAYOUT, DEFAULT_LIMITS, DEFAULT_READING)
+    quick = checker()
     good = encode_headers([message.DeliveryProperties(routing_key="k"), message.MessageProperties(content_type="t")])
     for header, read in ((good, True), (good, True), (good[:-1] + b"\xff", False), (good[:-2] + b"\x02t", False)):
         seen = CommandSeen(1, b"s", 0, "message.transfer", None, False, b"", header, b"", True)
-        assert quick.read(seen, header) is read
+        assert quick._read_headers(seen, header) is read
 
 
 def test_nothing_is_learned_where_a_state_may_change() -> None:
     """A transfer is remembered on no channel but one on which both sides are attached."""
-    quick = QuickTransfers(Witness(False, DEFAULT_LIMITS), LAYOUT, DEFAULT_LIMITS, DEFAULT_READING)
-    assert quick.learn("S", 1) is False
-    assert quick.of("S", 1) is None
+    quick = checker()
+    assert quick._learn("S", 1) is False
+    assert quick._quiet_on("S", 1) is None
