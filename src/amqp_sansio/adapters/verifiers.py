@@ -127,7 +127,7 @@ class Verifiers:
             return self._users
 
     def _read(self) -> None:
-        self._users, key = read(self.path), read_salt_key(self.path)
+        self._users, key = _read(self.path)
         self._salt_key = key or self._salt_key
 
     def _stamp(self) -> tuple[int, ...]:
@@ -148,9 +148,8 @@ class Verifiers:
         if self.remembers(username, password):
             return True
         verifier = self.users.get(username)
-        try:
-            said = self._login(username, password)
-        except UnicodeEncodeError:
+        said = self._login(username, password)
+        if said is None:
             return False
         if not ((verifier or self._stranger).verify(password) and verifier is not None):
             return False
@@ -163,19 +162,20 @@ class Verifiers:
 
     def remembers(self, username: str, password: str) -> bool:
         """Whether this name and password passed a check recently, with the file as it is now.  Takes no time."""
-        try:
-            said = self._login(username, password)
-        except UnicodeEncodeError:
-            return False
+        said = self._login(username, password)
         there = username in self.users  # rereads a changed file, which clears `_logins`
         with self._lock:
-            if said not in self._logins or not there:
+            if said is None or said not in self._logins or not there:
                 return False
             self._logins.move_to_end(said)
             return True
 
-    def _login(self, username: str, password: str) -> bytes:
-        return hmac.digest(self._secret, username.encode() + b"\0" + password.encode(), "sha256")
+    def _login(self, username: str, password: str) -> bytes | None:
+        """Returns what a login is remembered by; None for one that UTF-8 cannot carry."""
+        try:
+            return hmac.digest(self._secret, username.encode() + b"\0" + password.encode(), "sha256")
+        except UnicodeEncodeError:
+            return None
 
     def scram(self, username: str) -> ScramSecret | None:
         """Returns the SCRAM keys of a user; None for an unknown one."""
@@ -197,37 +197,36 @@ class Verifiers:
 
 def read(path: str) -> dict[str, Verifier]:
     """Returns the users of a file.  Raises VerifierError when it cannot be read, or when a line of it is not valid."""
-    users: dict[str, Verifier] = {}
-    for number, line in _lines(path):
-        try:
-            found = json.loads(line)
-            if _SALT_KEY not in found:
-                user, verifier = _parse(found)
-                users[user] = verifier
-        except (ValueError, KeyError, TypeError, binascii.Error):  # not its text, which may quote the line
-            raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
-    return users
+    return _read(path)[0]
 
 
 def read_salt_key(path: str) -> bytes:
     """Returns the key for salts of unknown names; b"" for a file of an earlier release.  Raises VerifierError as `read`
     does."""
-    for number, line in _lines(path):
-        if _SALT_KEY.encode() in line:
-            try:
-                return _octets(json.loads(line)[_SALT_KEY])
-            except (ValueError, KeyError, TypeError, binascii.Error):
-                raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
-    return b""
+    return _read(path)[1]
 
 
-def _lines(path: str) -> list[tuple[int, bytes]]:
-    """Returns the lines that are not empty, with their numbers."""
+def _read(path: str) -> tuple[dict[str, Verifier], bytes]:
+    """Returns the users of a file, and the key for salts of unknown names."""
+    users: dict[str, Verifier] = {}
+    salt_key = b""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
         raise VerifierError(f"{path}: cannot be read: {error.strerror}") from None
-    return [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith(b"#")]
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith(b"#"):
+            continue
+        try:
+            found = json.loads(line)
+            if _SALT_KEY in found:
+                salt_key = salt_key or _octets(found[_SALT_KEY])
+            else:
+                user, verifier = _parse(found)
+                users[user] = verifier
+        except (ValueError, KeyError, TypeError, binascii.Error):  # not its text, which may quote the line
+            raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
+    return users, salt_key
 
 
 def _parse(found: Any) -> tuple[str, Verifier]:  # Any: decoded JSON, checked below

@@ -14,6 +14,7 @@ AUTHENTICATION: Final = 51
 EXTENSIONS: Final = (*sorted(_OPTIONS), _FRAGMENT, AUTHENTICATION)
 """All headers that are skipped."""
 STEPPED: Final = frozenset(EXTENSIONS)
+_BEHIND_4: Final = frozenset((AUTHENTICATION,))
 _LENGTH: Final = struct.Struct(">H").unpack_from
 
 
@@ -31,19 +32,21 @@ def payload_of(data: bytes, at: int) -> Carried | None:
     if len(data) < at + 20:
         return None
     version = data[at] >> 4
+    later = more = False
     if version == 4:
         header = (data[at] & 15) * 4
-        fragment: int = _LENGTH(data, at + 6)[0]
         if header < 20:
             return None
-        kind, start, later = data[at + 9], at + header, fragment & 0x1FFF != 0
-        if not later:
-            kind, start = _authenticated(data, kind, start)
-        return Carried(kind, start, later, fragment & 0x2000 != 0)
-    if version != 6:
+        kind, start, steps = data[at + 9], at + header, _BEHIND_4
+        if data[at + 6] or data[at + 7]:
+            fragment: int = _LENGTH(data, at + 6)[0]
+            later, more = fragment & 0x1FFF != 0, fragment & 0x2000 != 0
+    elif version == 6:
+        kind, start, steps = data[at + 6], at + 40, STEPPED
+    else:
         return None
-    kind, start, later, more = data[at + 6], at + 40, False, False
-    while kind in STEPPED and start + 8 <= len(data):
+    # In a later fragment, what looks like a header is payload.
+    while kind in steps and not later and start + 8 <= len(data):
         size = 8 + data[start + 1] * 8
         if kind == AUTHENTICATION:
             size = 8 + data[start + 1] * 4
@@ -53,16 +56,7 @@ def payload_of(data: bytes, at: int) -> Carried | None:
             later, more = fragment & 0xFFF8 != 0, fragment & 1 != 0
         kind = data[start]
         start += size
-        if later:  # a later fragment: what looks like a header is payload
-            break
     return Carried(kind, start, later, more)
-
-
-def _authenticated(data: bytes, kind: int, start: int) -> tuple[int, int]:
-    """Skips authentication headers of IPv4 (AH), if `kind` is one; returns the next protocol and its start."""
-    while kind == AUTHENTICATION and start + 8 <= len(data):
-        kind, start = data[start], start + 8 + data[start + 1] * 4
-    return kind, start
 
 
 class TcpIn(NamedTuple):
@@ -84,47 +78,16 @@ def tcp_in(data: bytes, at: int, original: int) -> TcpIn | None:
     `original` is the length on the wire, used where the IP header says 0 (segmentation offload).  The first fragment of a
     packet counts as a segment of its own length; the others are FRAGMENT.
     """
-    if len(data) < at + 20:
+    carried = payload_of(data, at)
+    if carried is None or carried.protocol != _TCP:
         return None
-    version = data[at] >> 4
-    if version == 4:
-        header = (data[at] & 15) * 4
-        if header < 20:
-            return None
-        kind, start = data[at + 9], at + header
-        later = (data[at + 6] & 0x1F) << 8 | data[at + 7]
-        if kind == AUTHENTICATION and not later:
-            kind, start = _authenticated(data, kind, start)
-        if kind != _TCP:
-            return None
-        if later:
-            return FRAGMENT
+    if carried.later:
+        return FRAGMENT
+    if data[at] >> 4 == 4:
         total: int = _LENGTH(data, at + 2)[0]
-        end = at + total if total else original
-        return TcpIn(data[at + 12 : at + 16], data[at + 16 : at + 20], start, end)
-    if version == 6:
-        return _tcp_in_6(data, at, original)
-    return None
-
-
-def _tcp_in_6(data: bytes, at: int, original: int) -> TcpIn | None:
-    length: int = _LENGTH(data, at + 4)[0]
-    end = at + 40 + length if length else original
-    kind = data[at + 6]
-    start = at + 40
-    while kind != _TCP:
-        if start + 8 > len(data):
-            return None
-        if kind in _OPTIONS:
-            size = 8 + data[start + 1] * 8
-        elif kind == AUTHENTICATION:
-            size = 8 + data[start + 1] * 4
-        elif kind == _FRAGMENT:
-            if _LENGTH(data, start + 2)[0] & 0xFFF8:
-                return FRAGMENT if data[start] == _TCP else None
-            size = 8
-        else:
-            return None
-        kind = data[start]
-        start += size
-    return TcpIn(data[at + 8 : at + 24], data[at + 24 : at + 40], start, end)
+        source, target = data[at + 12 : at + 16], data[at + 16 : at + 20]
+    else:
+        length: int = _LENGTH(data, at + 4)[0]
+        total = length and 40 + length
+        source, target = data[at + 8 : at + 24], data[at + 24 : at + 40]
+    return TcpIn(source, target, carried.start, at + total if total else original)

@@ -248,18 +248,7 @@ def verdict_row(file: str, verdict: Verdict) -> VerdictRow:
             "commits": doubt.commits,
         },
         "findings": [
-            {
-                "level": each.level,
-                "speaker": each.speaker,
-                "packet": each.packet,
-                "rule": each.rule,
-                "said": each.said,
-                "legal": list(each.legal),
-                "text": each.text,
-                "channel": each.channel,
-                "code": each.code or None,
-                "octet": each.octet,
-            }
+            FindingRow(**{**each._asdict(), "legal": list(each.legal), "code": each.code or None})  # type: ignore[typeddict-item]
             for each in verdict.findings
         ],
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 from ipaddress import ip_address
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import attrs
@@ -26,12 +26,12 @@ DIGITS: Final = 20
 """The most digits of a number that are examined; Python refuses to parse one of several thousand."""
 _SECRETS: Final = ("pass", "pwd", "secret", "token")
 """Parts of the names of options (not ours) that carry a password in other clients."""
-OPTIONS: Final = {  # with their ranges
-    "heartbeat": (0, 65535),
-    "connect_timeout": (0, 65535),
-    "frame_max": (4096, 65535),
-    "insecure_plain": (0, 1),
-    "trust_redirects": (0, 1),
+OPTIONS: Final[dict[str, tuple[type[int | float], int, int]]] = {  # with their types and ranges
+    "heartbeat": (int, 0, 65535),
+    "connect_timeout": (float, 0, 65535),
+    "frame_max": (int, 4096, 65535),
+    "insecure_plain": (bool, 0, 1),
+    "trust_redirects": (bool, 0, 1),
 }
 
 
@@ -109,34 +109,28 @@ class Address:
             raise AddressError(shown, "in a virtual host or an option %23 stands for #")
         if "/" in parts.path[1:]:
             raise AddressError(shown, "a virtual host with a slash in it is written with %2F")
-        options = cls._options(parts.query, shown)
         return cls(
             endpoints=tuple([_endpoint(host, tls, shown) for host in hosts.split(",")]),
             username=_secret(username, shown) if userinfo else None,
             password=_secret(password, shown),
             virtual_host=_decoded(parts.path[1:], shown),
-            heartbeat=int(options["heartbeat"]) if "heartbeat" in options else None,
-            connect_timeout=options.get("connect_timeout", 30.0),
-            frame_max=int(options["frame_max"]) if "frame_max" in options else None,
-            insecure_plain=bool(options["insecure_plain"]) if "insecure_plain" in options else None,
-            trust_redirects=bool(options["trust_redirects"]) if "trust_redirects" in options else None,
+            **cls._options(parts.query, shown),
         )
 
     @staticmethod
-    def _options(query: str, shown: str) -> dict[str, float]:
-        options: dict[str, float] = {}
+    def _options(query: str, shown: str) -> dict[str, Any]:
+        options: dict[str, Any] = {}
         for name, text in parse_qsl(query, keep_blank_values=True):
             if name not in OPTIONS:
                 raise no_option(shown, name, OPTIONS)
-            whole = name != "connect_timeout"
+            kind, low, high = OPTIONS[name]
             try:
-                number = int(text) if whole else float(text)
+                number = float(text) if kind is float else int(text)
             except ValueError:
                 number = -1
-            low, high = OPTIONS[name]
             if not low <= number <= high:
                 raise AddressError(shown, f"{name} is {low} to {high}, not {text!r}")
-            options[name] = number
+            options[name] = kind(number)
         return options
 
     def config(self, base: ClientConfig | None = None) -> ClientConfig:
@@ -144,16 +138,13 @@ class Address:
         changes: dict[str, object] = {"virtual_host": self.virtual_host}
         if self.username is not None:
             changes |= {"username": self.username, "password": self.password}
-        if self.heartbeat is not None:
-            changes["heartbeat"] = self.heartbeat
-        elif base is None:
-            changes["heartbeat"] = HEARTBEAT
-        if self.frame_max is not None:
-            changes["max_frame_size"] = self.frame_max
-        if self.insecure_plain is not None:
-            changes["insecure_plain"] = self.insecure_plain
-        if self.trust_redirects is not None:
-            changes["trust_redirects"] = self.trust_redirects
+        said = {
+            "heartbeat": HEARTBEAT if self.heartbeat is None and base is None else self.heartbeat,
+            "max_frame_size": self.frame_max,
+            "insecure_plain": self.insecure_plain,
+            "trust_redirects": self.trust_redirects,
+        }
+        changes |= {name: value for name, value in said.items() if value is not None}
         return attrs.evolve(base or ClientConfig(), **changes)  # type: ignore[arg-type]  # keyword by keyword it is right
 
 
@@ -195,10 +186,6 @@ def _secret(text: str, shown: str) -> str:
     return decoded
 
 
-def _host(text: str, shown: str) -> str:
-    return host_name(_decoded(text, shown), shown)
-
-
 def host_name(host: str, shown: str) -> str:
     """Returns a host's name.  Raises AddressError, about the URL `shown`, for what is none."""
     try:
@@ -226,7 +213,7 @@ def _endpoint(text: str, tls: bool, shown: str) -> Endpoint:
     number = int(port[:DIGITS]) if port.isascii() and port.isdecimal() else (TLS_PORT if tls else PORT) if not port else 0
     if not 1 <= number <= 65535:
         raise AddressError(shown, "a port is 1 to 65535")
-    return Endpoint(_host(host, shown), number, tls)
+    return Endpoint(host_name(_decoded(host, shown), shown), number, tls)
 
 
 def known_hosts(text: str, tls: bool = False) -> tuple[Endpoint, ...]:

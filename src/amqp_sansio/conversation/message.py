@@ -10,7 +10,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.errors.core import many
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec.codes import DeliveryMode, RejectCode
-from amqp_sansio.spec.message import ReplyTo
+from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo
 from amqp_sansio.spec.values import Map
 from amqp_sansio.wire.types import decode_list, decode_map
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
 _NONE: Final = Map()
+_NO_DELIVERY: Final = DeliveryProperties()
+_NO_MESSAGE: Final = MessageProperties()
 
 
 class Message:
@@ -57,88 +59,82 @@ class Message:
         return self._inbox.queue
 
     @property
+    def _delivery(self) -> DeliveryProperties:
+        return self.received.delivery_properties or _NO_DELIVERY
+
+    @property
+    def _message(self) -> MessageProperties:
+        return self.received.message_properties or _NO_MESSAGE
+
+    @property
     def redelivered(self) -> bool:
         """Whether it may have been delivered to a consumer before."""
-        properties = self.received.delivery_properties
-        return properties is not None and properties.redelivered
+        return self._delivery.redelivered
 
     @property
     def discard_unroutable(self) -> bool:
         """Whether the sender asked the broker to drop it where no queue takes it."""
-        properties = self.received.delivery_properties
-        return properties is not None and properties.discard_unroutable
+        return self._delivery.discard_unroutable
 
     @property
     def immediate(self) -> bool:
         """Whether the sender asked that a consumer take it at once."""
-        properties = self.received.delivery_properties
-        return properties is not None and properties.immediate
+        return self._delivery.immediate
 
     @property
     def persistent(self) -> bool:
         """Whether it survives a restart of the broker on a durable queue."""
-        properties = self.received.delivery_properties
-        return properties is not None and properties.delivery_mode == DeliveryMode.PERSISTENT
+        return self._delivery.delivery_mode == DeliveryMode.PERSISTENT
 
     @property
     def priority(self) -> int | None:
         """0 to 9; None counts as 4."""
-        properties = self.received.delivery_properties
-        return properties.priority if properties is not None else None
+        return self._delivery.priority
 
     @property
     def ttl(self) -> int | None:
         """Milliseconds until it expires, from its sender."""
-        properties = self.received.delivery_properties
-        return properties.ttl if properties is not None else None
+        return self._delivery.ttl
 
     @property
     def timestamp(self) -> int | None:
         """When it was made, or reached the broker: seconds since 1970, UTC."""
-        properties = self.received.delivery_properties
-        return properties.timestamp if properties is not None else None
+        return self._delivery.timestamp
 
     @property
     def expiration(self) -> int | None:
         """When it expires: seconds since 1970, UTC."""
-        properties = self.received.delivery_properties
-        return properties.expiration if properties is not None else None
+        return self._delivery.expiration
 
     @property
     def exchange(self) -> str:
         """The exchange that it was published to, "" for the default exchange."""
-        properties = self.received.delivery_properties
-        return (properties.exchange if properties is not None else None) or ""
+        return self._delivery.exchange or ""
 
     @property
     def routing_key(self) -> str:
         """The routing key that it was published with."""
-        properties = self.received.delivery_properties
-        return (properties.routing_key if properties is not None else None) or ""
+        return self._delivery.routing_key or ""
 
     @property
     def resume_id(self) -> str | None:
         """The id of a transfer that can be resumed."""
-        properties = self.received.delivery_properties
-        return properties.resume_id if properties is not None else None
+        return self._delivery.resume_id
 
     @property
     def resume_ttl(self) -> int | None:
         """Milliseconds that an interrupted transfer is kept."""
-        properties = self.received.delivery_properties
-        return properties.resume_ttl if properties is not None else None
+        return self._delivery.resume_ttl
 
     @property
     def content_length(self) -> int | None:
         """Octets of the whole content, from its sender."""
-        properties = self.received.message_properties
-        return properties.content_length if properties is not None else None
+        return self._message.content_length
 
     @property
     def message_id(self) -> UUID | None:
         """The sender's id of the message."""
-        properties = self.received.message_properties
-        return properties.message_id if properties is not None else None
+        return self._message.message_id
 
     @property
     def correlation_id(self) -> str | None:
@@ -151,44 +147,37 @@ class Message:
     @property
     def raw_correlation_id(self) -> bytes | None:
         """The correlation id as octets."""
-        properties = self.received.message_properties
-        return properties.correlation_id if properties is not None else None
+        return self._message.correlation_id
 
     @property
     def reply_to(self) -> ReplyTo | None:
         """Where to send the reply: exchange and routing key."""
-        properties = self.received.message_properties
-        return properties.reply_to if properties is not None else None
+        return self._message.reply_to
 
     @property
     def content_type(self) -> str | None:
         """The MIME type of the body."""
-        properties = self.received.message_properties
-        return properties.content_type if properties is not None else None
+        return self._message.content_type
 
     @property
     def content_encoding(self) -> str | None:
         """How the body is encoded, for example compressed."""
-        properties = self.received.message_properties
-        return properties.content_encoding if properties is not None else None
+        return self._message.content_encoding
 
     @property
     def user_id(self) -> str | None:
         """The user that sent it, as text (see `correlation_id`); some brokers verify it."""
-        properties = self.received.message_properties
-        return _text(properties.user_id) if properties is not None else None
+        return _text(self._message.user_id)
 
     @property
     def app_id(self) -> str | None:
         """The application that sent it, as text (see `correlation_id`)."""
-        properties = self.received.message_properties
-        return _text(properties.app_id) if properties is not None else None
+        return _text(self._message.app_id)
 
     @property
     def raw_headers(self) -> Map:
         """The application's headers with their wire types (see `amqp_sansio.spec.values`); empty without any."""
-        properties = self.received.message_properties
-        found = properties.application_headers if properties is not None else None
+        found = self._message.application_headers
         return _NONE if found is None else found
 
     @property

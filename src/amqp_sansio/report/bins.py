@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 PER_OCTAVE: Final = 64
 """Bins of a histogram per doubling of latency: percentiles are exact to 1.1 %."""
@@ -123,8 +125,7 @@ class Tally(Generic[Key]):
         found = self._of.get(key)
         if found is None:
             if len(self._of) >= self._most:
-                kept = sorted(self._of.items(), key=lambda item: (-item[1][0], -item[1][1], str(item[0])))[: self._most // 2]
-                self._of = dict(kept)
+                self._of = {kept: [first, second] for kept, first, second in self.top(self._most // 2)}
                 self.forgot = True
             self._of[key] = [weight, other]
         else:
@@ -138,22 +139,22 @@ class Tally(Generic[Key]):
         found = self._of.get(key)
         return found[0] if found else 0
 
-    def top(self, number: int) -> list[tuple[Key, int, int]]:
-        """Returns the heaviest: key and both weights; equal ones by name."""
+    def top(self, number: int | None = None) -> list[tuple[Key, int, int]]:
+        """Returns the heaviest (by default all): key and both weights; equal ones by name."""
         order = sorted(self._of.items(), key=lambda item: (-item[1][0], -item[1][1], str(item[0])))
         return [(key, first, second) for key, (first, second) in order[:number]]
 
 
+def grouped(rows: pa.Table, keys: Sequence[str], *sums: str) -> Iterator[tuple[Any, ...]]:
+    """Yields for each value of the columns `keys` the values, how many rows have them, and the sums of other columns."""
+    named: Final = [*keys, "count_all", *[f"{name}_sum" for name in sums]]
+    for row in rows.group_by(list(keys)).aggregate([([], "count_all"), *[(name, "sum") for name in sums]]).to_pylist():
+        yield tuple([row[name] for name in named])
+
+
 def first(rows: Iterable[dict[str, Any]], number: int, keys: tuple[str, ...]) -> list[dict[str, Any]]:
     """Returns the first rows in the order of these columns, nulls first, whatever order they come in."""
-    held: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    for row in rows:
-        held.append((rank(row, keys), row))
-        if len(held) >= 4 * number + 64:
-            held.sort(key=lambda pair: pair[0])
-            del held[number:]
-    held.sort(key=lambda pair: pair[0])
-    return [row for _, row in held[:number]]
+    return nsmallest(number, rows, key=lambda row: rank(row, keys))
 
 
 def rank(row: dict[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:

@@ -41,11 +41,8 @@ def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: t
     said: list[str] = []
     if "violations" in folder:
         if violations:
-            top = [rule for (level, rule, _), _, _ in seen.rules.top(len(seen.rules)) if level == "violation"]
-            by = {
-                who: sum(n for (level, _, d), n, _ in seen.rules.top(len(seen.rules)) if level == "violation" and d == who)
-                for who in "CS"
-            }
+            top = [rule for (level, rule, _), _, _ in seen.rules.top() if level == "violation"]
+            by = {who: sum(n for (level, _, d), n, _ in seen.rules.top() if level == "violation" and d == who) for who in "CS"}
             whose = " and ".join([f"{count(number)} by the {WHO[who]}" for who, number in by.items() if number])
             where = f" on {many(seen.broken, 'connection')}" if seen.broken else ""
             said.append(f"The protocol was broken {often(violations)}{where} ({whose}); most often: {', '.join(top[:3])}.")
@@ -107,7 +104,7 @@ def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
         many(published, *PUBLISHED),
         "They may be lost: publish them again, with ids by which consumers recognise a second copy.",
     )
-    broken = [(rule, who, number) for (level, rule, who), number, _ in seen.rules.top(len(seen.rules)) if level == "violation"]
+    broken = [(rule, who, number) for (level, rule, who), number, _ in seen.rules.top() if level == "violation"]
     for rule, who, number in broken[:RULES_TO_DO]:
         by = WHO.get(who, "other side")
         add(
@@ -158,7 +155,7 @@ def _not_judged(seen: Overview, known: bool) -> list[str]:
 
 def judged_not(seen: Overview) -> int:
     """Returns the number of connections in which nothing was judged."""
-    return sum([number for _, number, _ in seen.not_judged.top(len(seen.not_judged))])
+    return sum([number for _, number, _ in seen.not_judged.top()])
 
 
 def _doubts(seen: Overview) -> list[str]:
@@ -174,9 +171,8 @@ def _doubts(seen: Overview) -> list[str]:
 
 def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
     """Shows violations by rule, as diagrams, and as a list."""
-    rules = seen.rules.top(len(seen.rules))
     order = {"violation": 0, "damage": 1}
-    rules = sorted(rules, key=lambda each: (order.get(each[0][0], 2), -each[1], each[0]))
+    rules = sorted(seen.rules.top(), key=lambda each: (order.get(each[0][0], 2), -each[1], each[0]))
     most = max([number for _, number, _ in rules], default=1)
     rows: list[tuple[Any, ...]] = [
         (
@@ -305,7 +301,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
         rows: list[tuple[Any, ...]] = [
             (
                 moment(row["ts_ns"]),
-                _name(names, row),
+                named_in(names, row),
                 WHO.get(row["direction"] or "", ""),
                 row["session"],
                 f"[{row['channel']}]",
@@ -322,7 +318,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
     if "sessions" in folder:
         rows = [
             (
-                _name(names, row),
+                named_in(names, row),
                 row["session"],
                 row["ending"],
                 ranges(row["in_doubt_by_client"]),
@@ -344,7 +340,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
         rows = [
             (
                 label(row["xid"]),
-                _name(names, row),
+                named_in(names, row),
                 row["outcome"],
                 row["status"],
                 moment(row["prepare_ns"]),
@@ -361,7 +357,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
     if "transactions" in folder and seen.hanging:
         rows = [
             (
-                _name(names, row),
+                named_in(names, row),
                 row["session"],
                 str(row["transaction"]),
                 moment(row["ended_at"]),
@@ -377,7 +373,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
 
 def _ids(row: dict[str, Any]) -> str:
     low, high = row["command_id_min"], row["command_id_max"]
-    return "unknown" if low is None else f"{low}" if low == high else f"{low}\N{EN DASH}{high}"
+    return ranges(None if low is None else [{"first": low, "last": high}])
 
 
 def ranges(found: list[dict[str, int]] | None) -> str:
@@ -389,5 +385,6 @@ def ranges(found: list[dict[str, int]] | None) -> str:
     return ", ".join(words) + (", …" if len(found) > 7 else "")
 
 
-def _name(names: dict[int, str], row: dict[str, Any]) -> Markup:
+def named_in(names: dict[int, str], row: dict[str, Any]) -> Markup:
+    """Formats the name of a row's connection, or its number where the name is not known."""
     return label(names.get(row["connection"]) or str(row["connection"]))

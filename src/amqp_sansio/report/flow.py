@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqp_sansio.report.bins import Axis, Tally
+from amqp_sansio.report.bins import Axis, Tally, grouped
 from amqp_sansio.report.folder import Folder
 
 DRAWN: Final = 6
@@ -60,7 +59,6 @@ class Credit:
     """Reads credit twice, and messages once for the subscriptions that are drawn."""
 
     def __init__(self, folder: Folder, axis: Axis) -> None:
-        self.events: Final[Tally[str]] = Tally()
         self.stalled: Final[Tally[Subscription]] = Tally()
         """Total stall in ns, and the number of stalls."""
         self.busy: Final = np.zeros(axis.steps + 1, dtype=np.int64)
@@ -68,18 +66,14 @@ class Credit:
         self.stalled_ns = 0
         self.stalls = 0
         everyone: Final[Tally[Subscription]] = Tally()
-        for batch in folder.batches("credit", (*Subscription._fields, "ts_ns", "event", "stalled_ns")):
-            for row in batch.group_by(["event"]).aggregate([([], "count_all")]).to_pylist():
-                self.events.add(str(row["event"]), row["count_all"])
-            keys = batch.group_by(list(Subscription._fields)).aggregate([([], "count_all")])
-            for row in keys.to_pylist():
-                everyone.add(_of(row), row["count_all"])
+        for batch in folder.batches("credit", (*Subscription._fields, "ts_ns", "stalled_ns")):
+            for *of, number in grouped(batch, Subscription._fields):
+                everyone.add(_of(*of), number)
             stalls = batch.filter(pc.greater(pc.fill_null(batch["stalled_ns"], 0), 0))
-            sums = [("stalled_ns", "sum"), ([], "count_all")]
-            for row in stalls.group_by(list(Subscription._fields)).aggregate(sums).to_pylist():
-                self.stalled.add(_of(row), row["stalled_ns_sum"], row["count_all"])
-                self.stalled_ns += row["stalled_ns_sum"]
-                self.stalls += row["count_all"]
+            for *of, number, ns in grouped(stalls, Subscription._fields, "stalled_ns"):
+                self.stalled.add(_of(*of), ns, number)
+                self.stalled_ns += ns
+                self.stalls += number
             if len(stalls):
                 ends = stalls["ts_ns"].to_numpy()
                 first, last = axis.places(ends - stalls["stalled_ns"].to_numpy()), axis.places(ends)
@@ -98,11 +92,10 @@ class Credit:
 
     def _changes(self, folder: Folder, axis: Axis) -> None:
         steps: dict[Subscription, int] = {}
-        connections = sorted({of.connection for of in self.lines})
         columns = (*Subscription._fields, "ts_ns", "event", "message_credit", "stalled_ns", "queue")
-        for batch in folder.batches("credit", columns):
-            for row in batch.filter(pc.is_in(batch["connection"], _set(connections))).to_pylist():
-                line = self.lines.get(_of(row))
+        for batch in folder.of("credit", columns, [of.connection for of in self.lines]):
+            for row in batch.to_pylist():
+                line = self.lines.get(_of(*[row[name] for name in Subscription._fields]))
                 if line is None:
                     continue
                 line.queue = line.queue or row["queue"] or ""
@@ -124,10 +117,8 @@ class Credit:
             line.flying = np.zeros(line.axis.steps + 1, dtype=np.int64)
 
     def _deliveries(self, folder: Folder) -> None:
-        connections = _set(sorted({of.connection for of in self.lines}))
         columns = ("connection", "session", "channel", "destination", "direction", "last_octet_at", "settled_at", "outcome")
-        for batch in folder.batches("messages", columns):
-            near = batch.filter(pc.is_in(batch["connection"], connections))
+        for near in folder.of("messages", columns, [of.connection for of in self.lines]):
             if not len(near):
                 continue
             for line in self.lines.values():
@@ -145,11 +136,7 @@ class Credit:
             line.flying = np.cumsum(line.flying[:-1])
 
 
-def _of(row: dict[str, Any]) -> Subscription:
-    return Subscription(
-        row["connection"] or 0, row["session"] or "", row["channel"] or 0, row["destination"] or "", row["direction"] or ""
-    )
-
-
-def _set(values: list[int]) -> Any:
-    return pa.array(values, pa.int64())
+def _of(
+    connection: int | None, session: str | None, channel: int | None, destination: str | None, direction: str | None
+) -> Subscription:
+    return Subscription(connection or 0, session or "", channel or 0, destination or "", direction or "")

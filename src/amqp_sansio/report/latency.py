@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies, Tally, first
+from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies, Tally, first, grouped
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.overview import SHOWN
 
@@ -51,16 +51,15 @@ class Commands:
             "ts_ns",
         )
         for batch in folder.batches("commands", columns):
-            for row in batch.group_by(["direction", "verb"]).aggregate([([], "count_all")]).to_pylist():
-                self.verbs.add((str(row["direction"]), str(row["verb"])), row["count_all"])
-                self.totals[str(row["verb"])] += row["count_all"]
-                if row["direction"] in self.sums:
-                    self.sums[row["direction"]] += row["count_all"]
-            for row in batch.group_by(["outcome"]).aggregate([([], "count_all")]).to_pylist():
-                self.outcomes.add(str(row["outcome"]), row["count_all"])
-            refused = batch.filter(pc.equal(batch["outcome"], "refused"))
-            for row in refused.group_by(["verb", "error_code"]).aggregate([([], "count_all")]).to_pylist():
-                self.errors.add((str(row["verb"]), row["error_code"] or 0), row["count_all"])
+            for direction, verb, number in grouped(batch, ("direction", "verb")):
+                self.verbs.add((str(direction), str(verb)), number)
+                self.totals[str(verb)] += number
+                if direction in self.sums:
+                    self.sums[direction] += number
+            for outcome, number in grouped(batch, ("outcome",)):
+                self.outcomes.add(str(outcome), number)
+            for verb, code, number in grouped(batch.filter(pc.equal(batch["outcome"], "refused")), ("verb", "error_code")):
+                self.errors.add((str(verb), code or 0), number)
             timed = batch.filter(pc.is_valid(batch["complete_latency_ns"]))
             for name, held in self.latency.items():
                 held.add(_whole(timed.filter(pc.equal(timed["direction"], name)), "complete_latency_ns"))
@@ -131,10 +130,9 @@ class Messages:
         for batch in folder.batches("messages", columns):
             self.with_id += len(batch) - batch["message_id"].null_count
             self.redelivered += pc.sum(pc.fill_null(batch["redelivered"], False)).as_py() or 0
-            for row in batch.group_by(["direction", "outcome"]).aggregate([([], "count_all")]).to_pylist():
-                self.outcomes.add((str(row["direction"]), str(row["outcome"])), row["count_all"])
+            for direction, outcome, number in grouped(batch, ("direction", "outcome")):
+                self.outcomes.add((str(direction), str(outcome)), number)
             batch = batch.append_column("to", pc.coalesce(batch["exchange"], batch["destination"]))
-            sums = [([], "count_all"), ("body_octets", "sum")]
             for name in "CS":
                 part = batch.filter(pc.equal(batch["direction"], name))
                 self.sums[name] += len(part)
@@ -144,17 +142,16 @@ class Messages:
                 self.sent[name] += axis.count(_whole(part.filter(pc.is_valid(part["ts"])), "ts"))
                 known = part.filter(pc.and_(pc.is_valid(part["last_octet_at"]), pc.not_equal(part["outcome"], "unknown")))
                 changes[name][:-1] += axis.count(_whole(known, "last_octet_at"))
-                self._hanging(name, known.filter(pc.is_null(known["settled_at"])))
+                for connection, number in grouped(known.filter(pc.is_null(known["settled_at"])), ("connection",)):
+                    self._unsettled[name].add(connection or 0, number)
                 settled = known.filter(pc.is_valid(known["settled_at"]))
                 changes[name][:-1] -= axis.count(_whole(settled, "settled_at"))
-                keys = ["to", "routing_key"] if name == "C" else ["queue"]
-                for row in part.group_by(keys).aggregate(sums).to_pylist():
-                    if name == "C":
-                        self.routes.add(
-                            (row["to"] or "", row["routing_key"] or ""), row["count_all"], row["body_octets_sum"] or 0
-                        )
-                    else:
-                        self.queues.add(row["queue"] or "", row["count_all"], row["body_octets_sum"] or 0)
+                if name == "C":
+                    for to, key, number, size in grouped(part, ("to", "routing_key"), "body_octets"):
+                        self.routes.add((to or "", key or ""), number, size or 0)
+                else:
+                    for queue, number, size in grouped(part, ("queue",), "body_octets"):
+                        self.queues.add(queue or "", number, size or 0)
         self._end(folder, axis, changes)
         self.in_flight: Final = {name: np.cumsum(changes[name][:-1]) for name in "CS"}
         """Messages sent and not settled at the end of each step, while their connection exists; those with an unknown fate do
@@ -167,10 +164,6 @@ class Messages:
         if self.with_id:
             found, self.early = joined(folder, self.every)
             self.end_to_end.add(found)
-
-    def _hanging(self, name: str, rows: pa.Table) -> None:
-        for row in rows.group_by(["connection"]).aggregate([([], "count_all")]).to_pylist():
-            self._unsettled[name].add(row["connection"] or 0, row["count_all"])
 
     def _end(self, folder: Folder, axis: Axis, changes: dict[str, Any]) -> None:
         """Removes unsettled messages from those in flight when their connection ends."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from amqp_sansio.captures.replay.doubt import DECIDED, LAST, BranchSaid, branches_in_doubt
 from amqp_sansio.captures.tables import TABLES
-from amqp_sansio.report.bins import Tally, first
+from amqp_sansio.report.bins import Tally, first, rank
 from amqp_sansio.report.folder import Folder
 
 SHOWN: Final = 25
@@ -108,11 +108,10 @@ class Overview:
             for name, value in row.items():
                 if type(value) is int and name not in ("connection", "close_code", "ts", "ts_ns", "ended_at"):
                     self.sums[name] = self.sums.get(name, 0) + value
-            octets = (row["octets_by_client"] or 0) + (row["octets_by_server"] or 0)
-            messages = (row["transfers_by_client"] or 0) + (row["transfers_by_server"] or 0)
+            octets = both(row, "octets")
             self.ends.add(row["ending"] or "unknown", 1)
             self.protocols.add(row["protocol"] or "unknown", 1)
-            self.clients.add(str(row["client"]).rpartition(":")[0] or str(row["client"]), octets, messages)
+            self.clients.add(str(row["client"]).rpartition(":")[0] or str(row["client"]), octets, both(row, "transfers"))
             self.captures.add(str(row["capture"]), 1, octets)
             self.broken += bool(row["violations"])
             if row["not_judged"] is not None and not row["violations"]:
@@ -129,7 +128,7 @@ class Overview:
                 self.session_ends.add(row["ending"] or "unknown", 1)
                 self.publishes_in_doubt += _ids(row["in_doubt_by_client"])
                 self.deliveries_in_doubt += _ids(row["in_doubt_by_server"])
-                row["weight"] = (row["commands_by_client"] or 0) + (row["commands_by_server"] or 0)
+                row["weight"] = both(row, "commands")
                 for name in ("in_doubt_by_client", "in_doubt_by_server"):
                     row[name] = row[name] and row[name][:8]
                 if row["in_doubt"]:
@@ -207,4 +206,9 @@ def _branch_said(row: dict[str, Any]) -> BranchSaid:
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple([(row[name] is not None, row[name]) for name in ORDER])
+    return rank(row, ORDER)
+
+
+def both(row: dict[str, Any], what: str) -> int:
+    """Returns the sum of two numbers: the client's and the server's."""
+    return (row[f"{what}_by_client"] or 0) + (row[f"{what}_by_server"] or 0)

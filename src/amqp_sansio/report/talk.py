@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from amqp_sansio.errors.core import many
 from amqp_sansio.report.folder import Folder
 
@@ -68,14 +65,10 @@ class Talk:
                 del self.notes[100:]
             return
         same = (said.direction, said.stream_offset) == self.place[1:]
-        if not same and said.place < self.place:
-            self._before.append(said)
-            if len(self._before) > 256:
-                self._trim()
-        else:
-            self._after.append(said)
-            if len(self._after) > 256:
-                self._trim()
+        words = self._before if not same and said.place < self.place else self._after
+        words.append(said)
+        if len(words) > 256:
+            self._trim()
 
     def _trim(self) -> None:
         """Keeps only the nearest words."""
@@ -127,7 +120,7 @@ def talks(folder: Folder, violations: list[dict[str, Any]]) -> list[Talk]:
         of.setdefault(talk.row["connection"], []).append(talk)
     if not of:
         return found
-    for connection, said in _everything(folder, sorted(of)):
+    for connection, said in _everything(folder, of):
         for talk in of[connection]:
             talk.add(said)
     names = names_of(folder, of)
@@ -138,20 +131,14 @@ def talks(folder: Folder, violations: list[dict[str, Any]]) -> list[Talk]:
 
 def names_of(folder: Folder, connections: Iterable[int]) -> dict[int, str]:
     """Returns the names of connections by their numbers."""
-    wanted = pa.array(sorted(set(connections)), pa.int64())
-    names: dict[int, str] = {}
-    for batch in folder.batches("connections", ("connection", "name")):
-        for row in batch.filter(pc.is_in(batch["connection"], wanted)).to_pylist():
-            names[row["connection"]] = row["name"] or ""
-    return names
+    batches = folder.of("connections", ("connection", "name"), connections)
+    return {row["connection"]: row["name"] or "" for batch in batches for row in batch.to_pylist()}
 
 
-def _everything(folder: Folder, connections: list[int]) -> Iterator[tuple[int, Said]]:
-    wanted = pa.array(connections, pa.int64())
-
+def _everything(folder: Folder, connections: Iterable[int]) -> Iterator[tuple[int, Said]]:
     def rows(table: str, *columns: str) -> Iterator[dict[str, Any]]:
-        for batch in folder.batches(table, ("connection", "ts_ns", *columns)):
-            yield from batch.filter(pc.is_in(batch["connection"], wanted)).to_pylist()
+        for batch in folder.of(table, ("connection", "ts_ns", *columns), connections):
+            yield from batch.to_pylist()
 
     for row in rows("commands", "direction", "channel", "command_id", "verb", "arguments", "stream_offset", "octets"):
         detail = (row["arguments"] or (many(row["octets"] or 0, "octet") if row["verb"] == "message.transfer" else "")).strip(

@@ -8,7 +8,7 @@ from amqp_sansio.errors.core import many
 from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies
 from amqp_sansio.report.charts import CLIENT, INK, SERVER, Charts
 from amqp_sansio.report.codes import explained, named
-from amqp_sansio.report.findings import WHO, bar, base
+from amqp_sansio.report.findings import WHO, bar, base, named_in
 from amqp_sansio.report.flow import Credit
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands, Messages
@@ -28,7 +28,7 @@ from amqp_sansio.report.markup import (
     tag,
 )
 from amqp_sansio.report.moments import moment
-from amqp_sansio.report.overview import SHOWN, Overview
+from amqp_sansio.report.overview import SHOWN, Overview, both
 
 VERBS = 15
 """Verbs with a row of percentiles."""
@@ -209,7 +209,7 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
     if "connections" in folder:
         rows: list[tuple[Content, ...]] = []
         for row in seen.connections:
-            lost = (row["lost_by_client"] or 0) + (row["lost_by_server"] or 0)
+            lost = both(row, "lost")
             rows.append(
                 (
                     label(row["name"]),
@@ -247,7 +247,7 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
             rows.append(
                 (
                     label(row["session"] or "(unknown)"),
-                    label(names.get(row["connection"]) or str(row["connection"])),
+                    named_in(names, row),
                     f"{row['channel']}",
                     row["demarcation"] or "",
                     _end(row, "error_code", "error_text"),

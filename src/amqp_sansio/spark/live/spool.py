@@ -32,6 +32,12 @@ class Segment(NamedTuple):
     """Its file in the spool."""
 
 
+def _named(name: str) -> Segment | None:
+    """Returns the segment of a file; None for a file of another name."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else Segment(int(match[1]), int(match[2]), int(match[3]), match[4], name)
+
+
 class Draft(NamedTuple):
     """A segment that is written and synced, but does not count yet."""
 
@@ -63,9 +69,9 @@ class Spool:
         except OSError as error:
             raise LiveSetupError(f"{self.path}: the spool cannot be read: {error.strerror} (option {OPTION})") from error
         for path in paths:
-            match = _NAME.fullmatch(path.name)
-            if match is not None and int(match[1]) > self._removed:
-                found.append(Segment(int(match[1]), int(match[2]), int(match[3]), match[4], path.name))
+            segment = _named(path.name)
+            if segment is not None and segment.number > self._removed:
+                found.append(segment)
         return sorted(found)
 
     def between(self, start: int, end: int) -> list[Segment]:
@@ -91,10 +97,9 @@ class Spool:
         """Returns what was written and does not count, complete or not.  Only for the holder of the lock."""
         found = []
         for path in self.path.glob(f"*{PART}"):
-            match = _NAME.fullmatch(path.name.removesuffix(PART))
-            if match is not None:
-                segment = Segment(int(match[1]), int(match[2]), int(match[3]), match[4], match[0])
-                found.append(Draft(segment, from_word(match[4]), path))
+            segment = _named(path.name.removesuffix(PART))
+            if segment is not None:
+                found.append(Draft(segment, from_word(segment.branch), path))
         return sorted(found)
 
     def record(self, draft: Draft) -> Segment:
@@ -115,8 +120,8 @@ class Spool:
         for draft in drafts:
             draft.part.unlink(missing_ok=True)
         for path in self.path.glob("*.segment"):
-            match = _NAME.fullmatch(path.name)
-            if match is not None and int(match[1]) <= self._removed:
+            segment = _named(path.name)
+            if segment is not None and segment.number <= self._removed:
                 path.unlink(missing_ok=True)
 
     def remove(self, number: int) -> None:
