@@ -39,10 +39,11 @@ def without_latency(rows: Rows) -> int:
     return sum([number for row, number in rows["end_to_end"].items() if '"latency_ns": null' in row])
 
 
+@pytest.mark.parametrize("resync", ["false", pytest.param("true", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("wrong", some("a step of 5 s back", "jitter of 0.3 ms"), indirect=True)
-def test_in_batch(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Path) -> None:
+def test_in_batch(spark: SparkSession, wrong: tuple[Path, Rows], tmp_path: Path, resync: str) -> None:
     path, rows = wrong
-    outcome = run(spark, [str(path)], str(tmp_path), OPTIONS, tasks=2, options={"split": "40000"})
+    outcome = run(spark, [str(path)], str(tmp_path), OPTIONS, tasks=2, options={"split": "40000", "resync": resync})
     assert differing(rows, published(tmp_path)) == {}
     assert outcome.early == without_latency(rows)
 

@@ -30,7 +30,8 @@ INDEX: Final = "read it with an exact index (resync off)"
 
 
 class SplitError(CaptureError):
-    """A split does not end where the next one starts: resynchronisation was misled, or the file has changed.
+    """A split does not end where the next one starts: resynchronisation was misled, or the file has changed; or the clock goes
+    back there, so that the next one does not know the latest time.
 
     What was read after that place must not be used; with an exact index (`resync` off) the file is read correctly.  `octet` and
     `walk` are where and how the split ended.
@@ -53,7 +54,8 @@ class Split(NamedTuple):
 
     `walk` is how to read them (None: determined at the file's start); the next split continues at `stop` with `following`, None
     for the last one.  `before` is the time of the packet before it, in case the first record is damaged; `latest` the latest
-    time of all packets before it, as far as known: of all with the index, else of the first packet of each split.
+    time of all packets before it, as far as known: of all with the index, else of the first packet of each split.  There
+    `reached` is the one that the next split counts on: a later time in this one is an error.
 
     Plain values, because it is sent to its reader.
     """
@@ -66,6 +68,7 @@ class Split(NamedTuple):
     following: Walk | None = None
     before: int = 0
     latest: int = NO_TIME
+    reached: int | None = None
 
     def landed(self, at: int, walk: Walk) -> None:
         """Checks where and how reading has ended.  Raises SplitError when the next split does not start there."""
@@ -73,6 +76,14 @@ class Split(NamedTuple):
             how = f"ends at octet {at}" if at != self.stop else "ends with other interfaces"
             text = f"the split from octet {self.start} on {how} where the next one starts at {self.stop}"
             raise SplitError(self.path, at, f"{text}: {INDEX}", walk)
+
+    def passed(self, latest: int) -> None:
+        """Checks the latest time up to its end.  Raises SplitError when the next split knows only an earlier one."""
+        if self.reached is not None and latest > self.reached:
+            assert self.stop is not None
+            assert self.following is not None
+            text = f"the split from octet {self.start} on has later times than the next one begins with"
+            raise SplitError(self.path, self.stop, f"{text}: {INDEX}", self.following)
 
 
 def splits(path: str, file_id: int, octets: int = SPLIT_OCTETS, resync: bool = False) -> list[Split]:
@@ -162,9 +173,11 @@ def _found(path: str, file_id: int, octets: int, resync: bool, first: Split, beg
             if at >= end:
                 break
         found[-1] = found[-1]._replace(stop=at, following=walk)
-        found.append(Split(path, file_id, at, walk, latest=peak))
+        split = Split(path, file_id, at, walk, latest=peak)
         if resync:
             peak = _later(peak, mapping, walk, walk.run(mapping, at, at + 1, end, True).positions)
+            found[-1] = found[-1]._replace(reached=peak)
+        found.append(split)
         border = (at // octets + 1) * octets
     return found
 

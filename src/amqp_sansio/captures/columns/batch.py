@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from amqp_sansio.captures.columns.addresses import connections, texts
 from amqp_sansio.captures.columns.heads import Bytes, Ints, Records, gathered, words
 from amqp_sansio.captures.columns.schema import arrow_schema
-from amqp_sansio.captures.columns.segments import Group, Ports, groups, ports
+from amqp_sansio.captures.columns.segments import groups, ports
 from amqp_sansio.captures.columns.strangers import HEAD_OCTETS, Spoken, strange
 from amqp_sansio.captures.packets_schema import Column
 from amqp_sansio.captures.tunnels import LeftOut
@@ -43,14 +43,8 @@ class Parsed:
         self._capture: Final = capture
         self._file_id: Final = file_id
         self._base: Final = base
-        self._parts: Final[list[tuple[Group, Ports | None]]] = []
-        rows: list[Ints] = []
-        for group in groups(octets, found, left_out):
-            part: tuple[Group, Ports | None] = (group, None)
-            if group.note is None:
-                part = ports(octets, found, group, left_out)
-            self._parts.append(part)
-            rows.append(part[0].row)
+        self._parts: Final = [ports(octets, found, group, left_out) for group in groups(octets, found, left_out)]
+        rows = [group.row for group, _ in self._parts]
         wrong = sorted(found.wrong)
         self._wrong: Final = np.array(wrong if left_out is None else wrong[: left_out.damaged(len(wrong))], np.int64)
         if len(self._wrong):
@@ -101,7 +95,7 @@ class Parsed:
 
     def _field(self, name: str) -> Ints:
         """Returns one field of `Ports` as a column."""
-        return self._whole([_number(part, name) for part in self._parts])
+        return self._whole([getattr(said, name) for _, said in self._parts])
 
     def _whole(self, parts: list[Ints]) -> Ints:
         """Joins the parts of a column of numbers in file order; 0 for records that are wrong."""
@@ -129,12 +123,7 @@ class Parsed:
     def _keys(self) -> Ints:
         """Returns the connection numbers."""
         if self._numbers is None:
-            self._numbers = [
-                np.zeros(len(group.row), np.int64)
-                if said is None
-                else connections(group.source, said.source, group.target, said.target)
-                for group, said in self._parts
-            ]
+            self._numbers = [connections(group.source, said.source, group.target, said.target) for group, said in self._parts]
         return self._whole(self._numbers)
 
     def _texts(self, addresses: list[Bytes]) -> pa.Array:
@@ -156,13 +145,10 @@ class Parsed:
         return pa.BinaryArray.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(joined)])
 
     def _notes(self) -> pa.Array:
-        if not len(self._wrong) and all(said is not None for _, said in self._parts):
+        if not len(self._wrong):
             return pa.nulls(len(self), pa.string())
-        parts = [pa.repeat(pa.scalar(group.note, pa.string()), len(group.row)) for group, _ in self._parts]
-        if len(self._wrong):
-            parts.append(pa.array([self._found.wrong[index] for index in self._wrong.tolist()], pa.string()))
-        column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-        return self._taken(column)
+        wrong = pa.array([self._found.wrong[index] for index in self._wrong.tolist()], pa.string())
+        return self._taken(pa.concat_arrays([pa.nulls(sum([len(group.row) for group, _ in self._parts]), pa.string()), wrong]))
 
 
 _MAKERS: Final[dict[str, Callable[[Parsed], pa.Array]]] = {
@@ -179,11 +165,6 @@ _MAKERS: Final[dict[str, Callable[[Parsed], pa.Array]]] = {
     "length": lambda of: pa.array(of._field("stop") - of._field("begin"), pa.int32()),
     "note": Parsed._notes,
 }
-
-
-def _number(part: tuple[Group, Ports | None], field: str) -> Ints:
-    group, said = part
-    return np.zeros(len(group.row), np.int64) if said is None else getattr(said, field)
 
 
 def note_batch(

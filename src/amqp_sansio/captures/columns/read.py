@@ -30,8 +30,8 @@ def read_split(
     time up to its end.
 
     All `filters` must hold for a row.  With `ports`, the server ports asked for, most packets of connections that cannot be
-    AMQP are left out.  Raises SplitError at the end when the next split does not start where this one ends; CaptureError when
-    the file has changed.
+    AMQP are left out.  Raises SplitError at the end when the next split does not start where this one ends, or not with its
+    latest time; CaptureError when the file has changed.
     """
     last: tuple[Stretch, int] | None = None
     left_out = LeftOut()
@@ -76,6 +76,7 @@ def read_split(
         yield from counted()
         raise
     yield from counted()
+    split.passed(latest)
     return latest
 
 
@@ -98,6 +99,6 @@ def read_file(
     while waiting:
         split = waiting.pop(0)
         try:
-            latest = yield from read_split(split._replace(latest=latest), columns, (), rows, ports)
+            latest = yield from read_split(split._replace(latest=latest, reached=None), columns, (), rows, ports)
         except SplitError as error:
             latest, waiting = error.latest, reindexed(split, error, octets)

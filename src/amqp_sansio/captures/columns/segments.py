@@ -47,14 +47,13 @@ _INNER: Final = (0x0800, 0x86DD, 0x6558)
 
 class Group(NamedTuple):
     """Segments in IP packets of one version.  `row` is the index of the record; `start` and `end` locate the TCP segment in the
-    packet, by its IP header; addresses are rows of 4 or 16 octets.  With a `note` there are no segments but this text."""
+    packet, by its IP header; addresses are rows of 4 or 16 octets."""
 
     row: Ints
     source: Bytes
     target: Bytes
     start: Ints
     end: Ints
-    note: str | None = None
 
 
 class Ports(NamedTuple):
@@ -72,7 +71,7 @@ class Ports(NamedTuple):
 
 
 def groups(octets: Octets, found: Records, left_out: LeftOut | None = None) -> list[Group]:
-    """Returns every TCP segment, and every later fragment of an IP packet; `left_out` counts what is not read."""
+    """Returns every TCP segment; `left_out` counts what is not read."""
     heads = gathered(octets, found.start, HEAD_OCTETS)
     left_out = left_out or LeftOut()
     at = _starts(octets, heads, found, left_out)
@@ -83,7 +82,7 @@ def groups(octets: Octets, found: Records, left_out: LeftOut | None = None) -> l
     made: list[Group] = []
     for place in np.unique(at).tolist():
         if place >= 0:
-            made += _at(octets, heads, found, np.nonzero(at == place)[0], place)
+            made += _at(octets, heads, found, np.nonzero(at == place)[0], place, left_out)
     return [group for group in made if len(group.row)]
 
 
@@ -181,24 +180,26 @@ def _after_type(heads: Bytes, captured: Ints, active: NDArray[np.bool_], at: int
     return start
 
 
-def _at(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
-    """Returns the IP packets that start at this offset of their packets."""
+def _at(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int, left_out: LeftOut) -> list[Group]:
+    """Returns the segments in the IP packets that start at this offset of their packets."""
     rows = rows[found.captured[rows] >= at + 20]
     version = heads[rows, at] >> 4
     made: list[Group] = []
     four = rows[version == 4]
     if len(four):
-        made += _four(octets, heads[four], found, four, at)
+        made.append(_four(octets, heads[four], found, four, at, left_out))
     six = rows[version == 6]
     if len(six):
-        made += _six(octets, heads[six], found, six, at)
+        made.append(_six(octets, heads[six], found, six, at, left_out))
     return made
 
 
-def _four(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
+def _four(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int, left_out: LeftOut) -> Group:
     length = (heads[:, at].astype(np.int64) & 15) * 4
     tcp = (heads[:, at + 9] == _TCP) & (length >= 20)
     later = tcp & ((words(heads, at + 6, ">u2") & 0x1FFF) != 0)
+    left_out.add(IN_TWO, 0, 0, int(later.sum()))
+    tcp &= ~later
     total = words(heads, at + 2, ">u2")
     start, end = at + length, np.where(total > 0, at + total, found.original[rows])
     source, target = heads[:, at + 12 : at + 16], heads[:, at + 16 : at + 20]
@@ -206,13 +207,8 @@ def _four(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> 
         inside = _alone(octets, found, int(rows[index]), at)
         if inside is not None:
             tcp[index], start[index] = True, inside.start
-
-    def group(chosen: NDArray[np.bool_], note: str | None) -> Group:
-        if chosen.all():
-            return Group(rows, source, target, start, end, note)
-        return Group(rows[chosen], source[chosen], target[chosen], start[chosen], end[chosen], note)
-
-    return [group(tcp & ~later, None), group(later, IN_TWO)] if later.any() else [group(tcp, None)]
+    group = Group(rows, source, target, start, end)
+    return group if tcp.all() else _only(group, tcp)
 
 
 def _alone(octets: Octets, found: Records, row: int, at: int) -> TcpIn | None:
@@ -221,24 +217,19 @@ def _alone(octets: Octets, found: Records, row: int, at: int) -> TcpIn | None:
     return tcp_in(bytes(octets[place : place + captured]), at, int(found.original[row]))
 
 
-def _six(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
+def _six(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int, left_out: LeftOut) -> Group:
     length = words(heads, at + 4, ">u2")
     start = np.full(len(rows), at + 40, np.int64)
     end = np.where(length > 0, at + 40 + length, found.original[rows])
     tcp = heads[:, at + 6] == _TCP
-    later = np.zeros(len(rows), bool)
     for index in np.nonzero(~tcp)[0].tolist():  # extension headers are a chain: one packet at a time
         inside = _alone(octets, found, int(rows[index]), at)
         if inside is FRAGMENT:
-            later[index] = found.captured[rows[index]] >= at + 40
+            left_out.add(IN_TWO, 0, 0)
         elif inside is not None:
             tcp[index] = True
             start[index], end[index] = inside.start, inside.end
-    source, target = heads[:, at + 8 : at + 24], heads[:, at + 24 : at + 40]
-    return [
-        Group(rows[chosen], source[chosen], target[chosen], start[chosen], end[chosen], note)
-        for chosen, note in ((tcp, None), (later, IN_TWO))
-    ]
+    return _only(Group(rows, heads[:, at + 8 : at + 24], heads[:, at + 24 : at + 40], start, end), tcp)
 
 
 def ports(octets: Octets, found: Records, group: Group, left_out: LeftOut | None = None) -> tuple[Group, Ports]:
@@ -267,6 +258,4 @@ def ports(octets: Octets, found: Records, group: Group, left_out: LeftOut | None
 
 
 def _only(group: Group, chosen: NDArray[np.bool_]) -> Group:
-    return Group(
-        group.row[chosen], group.source[chosen], group.target[chosen], group.start[chosen], group.end[chosen], group.note
-    )
+    return Group(group.row[chosen], group.source[chosen], group.target[chosen], group.start[chosen], group.end[chosen])
