@@ -220,9 +220,17 @@ def test_the_output_of_a_stream_is_not_replaced(spark: SparkSession, tmp_path: P
 
 @pytest.mark.parametrize(
     ("cores", "octets", "tasks"),
-    [(1, 0, 1), (2, 5_000_000, 4), (1, 600_000_000, 8), (2, 150_000_000, 16), (2, 600_000_000, 32), (2, 2_400_000_000, 35)],
+    [
+        (1, 0, 1),
+        (1, 150_000_000, 2),
+        (2, 5_000_000, 4),
+        (1, 600_000_000, 8),
+        (2, 150_000_000, 16),
+        (2, 600_000_000, 32),
+        (2, 2_400_000_000, 35),
+    ],
 )
-def test_there_are_more_tasks_than_cores_where_there_are_octets_for_them(
+def test_several_cores_have_more_tasks_where_there_are_octets_for_them(
     monkeypatch: pytest.MonkeyPatch, cores: int, octets: int, tasks: int
 ) -> None:
     monkeypatch.setattr(module, "cores_of", lambda spark: cores)

@@ -30,10 +30,10 @@ OCTETS_OF_A_TASK: Final = 64 * 1024 * 1024
 LEAST_OF_A_TASK: Final = 1024 * 1024
 """Work with fewer octets is not divided further."""
 TASKS_OF_A_CORE: Final = 8
-"""Tasks per core, if there are enough octets: then a task with the busiest connections does not hold up all others."""
+"""Tasks per core, with several cores and enough octets: a task with the busiest connections holds up no others."""
 MORE_TASKS_OF_A_CORE: Final = 16
-"""Tasks per core, with several cores, where each task still has ENOUGH_OF_A_TASK: at the end fewer cores wait for the last one,
-which outweighs the 20 ms that a task costs."""
+"""The same where each task still has ENOUGH_OF_A_TASK: at the end fewer cores wait for the last one, which outweighs the 20 ms
+that a task costs."""
 ENOUGH_OF_A_TASK: Final = 16 * 1024 * 1024
 """Octets of captures."""
 
@@ -126,6 +126,9 @@ def _written(
 def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:
     """Returns how many tasks replay these captures."""
     cores, octets = cores_of(spark), octets_of(captures)
+    least = max(cores, octets // OCTETS_OF_A_TASK)
+    if cores == 1:  # no other core could wait for the last task, and fewer tasks leave fewer files to merge
+        return least
     some = min(TASKS_OF_A_CORE * cores, octets // LEAST_OF_A_TASK)
-    more = min(MORE_TASKS_OF_A_CORE * cores, octets // ENOUGH_OF_A_TASK) if cores > 1 else 0
-    return max(cores, some, more, octets // OCTETS_OF_A_TASK)
+    more = min(MORE_TASKS_OF_A_CORE * cores, octets // ENOUGH_OF_A_TASK)
+    return max(least, some, more)
