@@ -9,7 +9,7 @@ from typing import Final
 
 from amqp_sansio import ClientConnection, Session
 from amqp_sansio.broker import Broker, BrokerConfig, Kind, Rule, Rules
-from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.broker import Peer
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import AcceptMode

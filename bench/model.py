@@ -14,9 +14,8 @@ from collections.abc import Callable
 from typing import Final
 
 from amqp_sansio.broker.fronts.sessions.reception import Reception
-from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.message import Entry, Message
 from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.limits import BrokerLimits

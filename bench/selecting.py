@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Final
 
 from amqp_sansio.broker.fronts.sessions.reception import Reception
-from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.message import Entry
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
 from amqp_sansio.wire.headers import encode_headers

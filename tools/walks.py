@@ -266,9 +266,6 @@ WALKS: Final = {
 }
 CLIMBS: Final = {
     "broker/broker.py Broker._wrote": "the broker records which connections have output, for `ready`.",
-    "broker/model/queue.py Queue.acquire": "the dispatcher chooses a consumer; the queue keeps the messages.",
-    "broker/model/queue.py Queue.head": "the dispatcher chooses a consumer; the queue keeps the messages.",
-    "broker/model/subscribers.py Dispatcher.waits_for_smaller": "after a message leaves, a smaller one may fit some credit.",
     "captures/columns/replay.py ConnectionReplay._heard": "the replay knows the recorder of the connection.",
     "captures/columns/replay.py ConnectionReplay._many": "the replay handles similar transfers in one step, where it can.",
     "captures/conversation.py Conversation.marks": "the conversation knows the packet of each octet.",

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from tests.adapters.conditions import PATIENCE
 
-from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.engine.client import ClientConnection

@@ -13,8 +13,7 @@ from tests.adapters.conditions import PATIENCE
 from tests.broker.harness import front, service
 
 from amqp_sansio.adapters.asyncio.server import Server, serve
-from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.transmit import write_point
 from amqp_sansio.events import ConnectionClosed, Event

@@ -15,8 +15,7 @@ from tests.adapters.test_time_and_turns import Clock, Serving, servers
 
 from amqp_sansio.adapters.admission import PLAIN_OCTETS, TLS_OCTETS, Admission, Place, checked, origin_of
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.engine.sasl import PlainServer

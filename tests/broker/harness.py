@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
-from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.front import Sessions, SessionService
-from amqp_sansio.broker.peer import Peer
 from amqp_sansio.engine.transmit import write_point
 from amqp_sansio.events import (
     CommandsCompleted,

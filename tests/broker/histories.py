@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.broker.transactions.stage import Stage
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.model.entry import ACQUIRED, Entry
+from amqp_sansio.broker.model.message import ACQUIRED, Entry
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.errors import LocalProtocolError
@@ -74,16 +74,14 @@ def _enqueue(h: History, a: int, b: int, c: int) -> None:
 
 
 def _publish(h: History, a: int, b: int, c: int) -> None:
-    work = h.coordinator.work(OWNERS[a % 3])
-    if work is not None:
+    if OWNERS[a % 3] in h.coordinator.working:
         queues = [h.host.queues[name] for name in QUEUES[b % 5 : b % 5 + 2] if name in h.host.queues]
-        work.publish(h.message(b"tx", persistent=c > 0), queues)
+        h.work(OWNERS[a % 3]).publish(h.message(b"tx", persistent=c > 0), queues)
 
 
 def _accept(h: History, a: int, b: int, c: int) -> None:
-    work = h.coordinator.work(OWNERS[a % 3])
-    if work is not None:
-        work.accept(h.some(b))
+    if OWNERS[a % 3] in h.coordinator.working:
+        h.work(OWNERS[a % 3]).accept(h.some(b))
 
 
 def _acquire(h: History, a: int, b: int, c: int) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.session import Session

@@ -13,9 +13,8 @@ from tests.broker.harness import front
 from tests.broker.words import BEGIN, END, Act, acts, bits
 
 from amqp_sansio import ClientConnection, ServerConfig
-from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.peer import Peer
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.serials import TOP, RangeSet

@@ -38,7 +38,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 
 COMMON = (
     "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front",
-    "broker.journal", "broker.durable_fold", "broker.peer", "broker.host_runtime", "broker.snapshot",
+    "broker.journal", "broker.durable_fold", "broker.host_runtime", "broker.snapshot",
     "broker.durable_state",
     "config", "conversation.attempts", "conversation.base_client",
     "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",

@@ -58,6 +58,8 @@ def test_what_is_owed_is_owed() -> None:
 
 
 REVIEWED = {
+    "broker/broker.py": "the broker, and each of its connections, which it serves in turn",
+    "broker/model/queue.py": "one queue and its dispatcher, which call each other for every message",
     "broker/model/queueing.py": "how messages come to queues and leave them, and how many there may be",
     "broker/transactions/coordinator.py": "the coordinator of a virtual host, and the branches that it alone keeps",
     "captures/conversation.py": "one conversation: how it is recognised, and what each side says in it",

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 from tests.broker.harness import service
 
-from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.retry import RetryPolicy

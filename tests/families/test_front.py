@@ -11,10 +11,9 @@ from tests.families.made_up import MADE_UP, LineClient
 
 from amqp_sansio import AMQP_0_10, ClientConfig, ClientConnection, Connection, ServerConfig
 from amqp_sansio.broker import Rules
-from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.served_families import FRONTS
-from amqp_sansio.broker.peer import Peer
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import RestoreError

@@ -15,7 +15,7 @@ from tests.kept import scene
 from amqp_sansio import ClientConfig, Observer, Session
 from amqp_sansio.adapters.store import Store
 from amqp_sansio.broker import Broker
-from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.ledger.demarcation import key_of
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.journal import Entry
-from amqp_sansio.broker.peer import Peer
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.session import Session

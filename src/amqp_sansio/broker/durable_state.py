@@ -16,17 +16,16 @@ from amqp_sansio.broker.journal import (
     MessageStored,
     QueueDeclared,
 )
-from amqp_sansio.broker.model.entry import AVAILABLE
+from amqp_sansio.broker.model.message import AVAILABLE
 from amqp_sansio.broker.transactions.coordinator import prepared
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.errors import DecodeError, RestoreError
 from amqp_sansio.spec.codes import XaStatus
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.model.form import Form
     from amqp_sansio.broker.model.host import VirtualHost
-    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.message import Entry, Message
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.transactions.coordinator import Coordinator
 

@@ -15,7 +15,7 @@ from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.durable_fold import HostLedger, Ledger
 from amqp_sansio.broker.durable_state import Needed, Rebuilding, survey
 from amqp_sansio.broker.journal import OPERATIONS, Closed, Entry, Marks, Operation
-from amqp_sansio.broker.model.entry import AVAILABLE
+from amqp_sansio.broker.model.message import AVAILABLE
 from amqp_sansio.errors import DecodeError, RestoreError
 from amqp_sansio.kernel.serials import whole
 from amqp_sansio.spec.values import List, Map, Value

@@ -17,9 +17,8 @@ from tests.steps import steps
 
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.server import Server, _Socket, serve
-from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
 from amqp_sansio.engine.server import ServerConnection

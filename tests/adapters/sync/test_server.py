@@ -22,9 +22,8 @@ from tests.broker.attacker import BEAT, Attacker, assert_free, publish
 from amqp_sansio.adapters.admission import PLAIN_OCTETS, Admission
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.server import Server, _Socket, serve
-from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.engine.sasl import PlainServer

@@ -20,9 +20,8 @@ from tests.steps import steps
 from amqp_sansio.adapters.admission import PLAIN_OCTETS
 from amqp_sansio.adapters.trio import connect
 from amqp_sansio.adapters.trio.server import Server, serve
-from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.engine.sasl import PlainServer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.broker.model.things import message
 
-from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.expiry import Expiry
+from amqp_sansio.broker.model.message import Entry
 from amqp_sansio.broker.model.queue import Queue
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.form import Form
-from amqp_sansio.broker.model.message import Envelope, Message
+from amqp_sansio.broker.model.message import Entry, Envelope, Message
 from amqp_sansio.broker.model.properties import Properties
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.errors import DecodeError

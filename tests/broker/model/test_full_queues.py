@@ -14,8 +14,8 @@ from tests.broker.model.things import Sink, bodies, durable_host, journalled, me
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import Dequeued, Enqueued, MessageStored, QueueDeleted
-from amqp_sansio.broker.model.entry import ACQUIRED, Entry
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.message import ACQUIRED, Entry
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Value
 

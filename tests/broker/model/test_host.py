@@ -18,8 +18,8 @@ from amqp_sansio.broker.journal import (
     QueueDeclared,
     QueueDeleted,
 )
-from amqp_sansio.broker.model.entry import GONE
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.message import GONE
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS

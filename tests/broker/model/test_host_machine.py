@@ -24,7 +24,7 @@ from amqp_sansio.broker.journal import (
     QueueDeleted,
     Unbound,
 )
-from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, HELD, Entry
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, HELD, Entry
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 
 QUEUES = st.sampled_from(["a", "b", "c"])

@@ -11,10 +11,9 @@ from tests.broker.test_durable_state import rebuilt
 from amqp_sansio.broker.durable_state import survey
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.journal import Dequeued, Enqueued, MessageStored
-from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.last_values import LastValues, ReadHeaders
-from amqp_sansio.broker.model.message import Envelope, Message
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, Entry, Envelope, Message
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.limits import BrokerLimits

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from operator import attrgetter
+
 import pytest
 from tests.broker.model.things import message
+from tests.steps import MOST, steps
 
 from amqp_sansio.broker.fronts.sessions.form import FORM
-from amqp_sansio.broker.model.message import Envelope, Intake, Message
+from amqp_sansio.broker.model.message import AVAILABLE, BLOCK, Cursor, Entry, Envelope, Intake, Line, Message
+from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.errors import HeaderError
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.wire.headers import decode_headers, encode_headers
 
@@ -85,3 +91,231 @@ def test_a_copy_has_a_number_of_its_own() -> None:
     first = intake.made(message("k").envelope, b"body")
     copy = intake.copy(first)
     assert (copy.number, copy.envelope, copy.body) == (2, first.envelope, b"body")
+
+
+def redelivered(entry: Entry) -> bool:
+    first = decode_headers(entry.header, 0, len(entry.header))[0]
+    assert isinstance(first, DeliveryProperties)
+    return first.redelivered
+
+
+@pytest.mark.rule("message.delivery-properties.redelivered.implementation")
+def test_the_header_says_whether_somebody_may_have_had_the_message() -> None:
+    queue = Queue("q")
+    entry = queue.put(message())
+    assert (entry.redelivered, redelivered(entry)) == (False, False)
+    assert queue.take() is entry
+    queue.release(entry, set_redelivered=True)
+    assert (entry.redelivered, redelivered(entry)) == (True, True)
+
+
+def test_a_message_that_was_published_as_redelivered_is_delivered_so() -> None:
+    entry = Queue("q").put(message(redelivered=True))
+    assert (entry.redelivered, redelivered(entry)) == (True, True)
+
+
+def test_two_queues_have_two_entries_of_one_message() -> None:
+    sent = message()
+    one, two = Queue("a").put(sent), Queue("b").put(sent)
+    assert one.message is two.message
+    assert one.queue.acquire(one)
+    assert two.state == AVAILABLE
+
+
+def test_it_shows_what_it_is_and_not_what_is_in_it() -> None:
+    shown = repr(Queue("q").put(message("key", b"secret")))
+    assert "available" in shown
+    assert "secret" not in shown
+
+
+QUEUE = Queue("q")
+SENT = message()
+
+
+def entries(count: int) -> list[Entry]:
+    return [Entry(QUEUE, SENT, position, AVAILABLE) for position in range(count)]
+
+
+def test_an_empty_line() -> None:
+    line = Line()
+    assert not line
+    assert (line.head, line.after(-1), list(line)) == (None, None, [])
+
+
+@pytest.mark.parametrize("count", [1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK])
+def test_what_is_appended_comes_in_order(count: int) -> None:
+    line, all_of_them = Line(), entries(count)
+    for entry in all_of_them:
+        line.append(entry)
+    assert list(line) == all_of_them
+    for entry in all_of_them:
+        assert line.head is entry
+        line.remove(entry)
+    assert not line
+
+
+def test_what_is_put_back_in_any_order_comes_in_order() -> None:
+    line, all_of_them = Line(), entries(5 * BLOCK)
+    shuffled = all_of_them[:]
+    random.Random(1).shuffle(shuffled)
+    for entry in shuffled:
+        line.insert(entry)
+    assert list(line) == all_of_them
+    for entry in shuffled[: 4 * BLOCK]:
+        line.remove(entry)
+    left = sorted(shuffled[4 * BLOCK :], key=lambda entry: entry.position)
+    assert list(line) == left
+    assert line.head is left[0]
+
+
+def test_what_comes_after_a_position() -> None:
+    line, all_of_them = Line(), entries(3 * BLOCK)
+    for entry in all_of_them[::2]:
+        line.append(entry)
+    for position in range(-1, 3 * BLOCK - 2):
+        found = line.after(position)
+        assert found is not None
+        assert found.position == position + 2 - position % 2
+    assert line.after(3 * BLOCK - 2) is None
+
+
+def test_a_line_by_another_number() -> None:
+    line, all_of_them = Line(attrgetter("released")), entries(3 * BLOCK)
+    for entry in all_of_them:
+        entry.released = 5 * BLOCK - entry.position
+        line.insert(entry)
+    assert list(line) == all_of_them[::-1]
+    assert line.after(5 * BLOCK - 1) is all_of_them[0]
+    for entry in all_of_them[1::2]:
+        line.remove(entry)
+    assert list(line) == all_of_them[::2][::-1]
+
+
+def seen(cursor: Cursor) -> list[bytes]:
+    found = []
+    while (entry := cursor.next()) is not None:
+        found.append(entry.message.body)
+    return found
+
+
+def test_everything_is_seen_once_urgent_ones_first_and_what_comes_later_too() -> None:
+    queue = Queue("q")
+    for at in range(4):
+        queue.put(message(body=b"%d" % at, priority=9 if at == 2 else 4))
+    cursor = queue.cursor()
+    assert seen(cursor) == [b"2", b"0", b"1", b"3"]
+    queue.put(message(body=b"4"))
+    queue.put(message(body=b"5", priority=9))
+    assert seen(cursor) == [b"5", b"4"]
+    assert queue.available == 6
+
+
+def test_two_cursors_do_not_know_of_each_other() -> None:
+    queue = Queue("q")
+    queue.put(message(body=b"a"))
+    first = queue.cursor()
+    assert seen(first) == [b"a"]
+    assert seen(queue.cursor()) == [b"a"]
+
+
+def test_what_is_acquired_is_passed_over() -> None:
+    queue = Queue("q")
+    for at in range(3):
+        queue.put(message(body=b"%d" % at))
+    taken = queue.take()
+    assert taken is not None
+    cursor = queue.cursor()
+    assert seen(cursor) == [b"1", b"2"]
+    queue.release(taken)
+    assert seen(cursor) == []
+    assert seen(queue.cursor()) == [b"0", b"1", b"2"]
+
+
+def test_what_is_gone_while_somebody_looks() -> None:
+    queue = Queue("q")
+    all_of_them = [queue.put(message(body=b"%d" % at)) for at in range(4)]
+    cursor = queue.cursor()
+    assert cursor.next() is all_of_them[0]
+    queue.remove(all_of_them[0])
+    queue.remove(all_of_them[1])
+    assert seen(cursor) == [b"2", b"3"]
+
+
+def test_what_is_held_is_waited_for() -> None:
+    queue = Queue("q")
+    queue.put(message(body=b"0"))
+    held = queue.put(message(body=b"1"), held=True)
+    queue.put(message(body=b"2"))
+    cursor = queue.cursor()
+    assert seen(cursor) == [b"0"]
+    queue.unhold(held)
+    assert seen(cursor) == [b"1", b"2"]
+
+
+def test_a_cursor_that_sees_releases_sees_what_is_released_behind_it() -> None:
+    queue = Queue("q")
+    entries = [queue.put(message(body=b"%d" % at)) for at in range(5)]
+    queue.acquire(entries[1])
+    queue.acquire(entries[3])
+    browser, cursor = queue.cursor(), queue.cursor(released=True)
+    assert seen(browser) == seen(cursor) == [b"0", b"2", b"4"]
+    queue.acquire(entries[2])
+    for at in (1, 2, 3):
+        queue.release(entries[at])
+    queue.put(message(body=b"5"))
+    assert seen(cursor) == [b"1", b"2", b"3", b"5"]
+    assert seen(browser) == [b"5"]
+    assert seen(queue.cursor(released=True)) == [b"%d" % at for at in range(6)]
+    assert seen(cursor) == []
+
+
+def test_what_is_released_ahead_of_a_cursor_is_seen_once() -> None:
+    queue = Queue("q")
+    entries = [queue.put(message(body=b"%d" % at)) for at in range(6)]
+    cursor = queue.cursor(released=True)
+    assert cursor.next() is entries[0]
+    for at in (4, 2):
+        queue.acquire(entries[at])
+        queue.release(entries[at])
+    assert seen(cursor) == [b"1", b"3", b"4", b"2", b"5"]
+    assert seen(cursor) == []
+
+
+def test_what_is_acquired_and_put_back_is_not_seen_again() -> None:
+    """Its subscriber could not take it; a release that the cursor has not seen yet still counts."""
+    queue = Queue("q")
+    first, second = queue.put(message(body=b"1")), queue.put(message(body=b"2"))
+    cursor = queue.cursor(released=True)
+    assert seen(cursor) == [b"1", b"2"]
+    queue.acquire(second)
+    queue.release(second)
+    for entry in (first, second):
+        queue.acquire(entry)
+        queue.put_back(entry)
+    assert seen(cursor) == [b"2"]
+
+
+def work(count: int, cursors: int) -> int:
+    """The steps when so many messages are acquired, released and looked at by two cursors, three times over."""
+    queue = Queue("q")
+    entries = [queue.put(message()) for _ in range(count)]
+    looking = [queue.cursor(released=True) for _ in range(cursors)]
+    for cursor in looking:
+        seen(cursor)
+
+    def act() -> None:
+        for _ in range(3):
+            for entry in reversed(entries):
+                queue.acquire(entry)
+                queue.release(entry)
+            for cursor in looking[:2]:
+                assert len(seen(cursor)) == count
+
+    return steps(act)
+
+
+@pytest.mark.skipif(COMPILED, reason="the steps of compiled code cannot be counted")
+def test_a_release_costs_the_same_whatever_else_there_is() -> None:
+    """Twice the messages cost twice as much; a cursor that does not look costs nothing."""
+    assert work(2000, 2) < MOST * work(1000, 2)
+    assert work(1000, 200) == work(1000, 2)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 from tests.broker.model.things import message
 
-from amqp_sansio.broker.model import entry as entries
-from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
+from amqp_sansio.broker.model import message as entries
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Entry
 from amqp_sansio.broker.model.queue import Queue, level_of
 
 

@@ -11,9 +11,8 @@ from tests.broker.model.things import Sink, bodies, durable_host, journalled, me
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.journal import BranchEnded, Dequeued, Enqueued, Journal, MessageStored
-from amqp_sansio.broker.model.entry import GONE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Intake
+from amqp_sansio.broker.model.message import GONE, Entry, Intake
 from amqp_sansio.broker.model.queueing import SLICE
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 

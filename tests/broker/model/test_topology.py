@@ -13,8 +13,9 @@ from amqp_sansio.broker.journal import QueueDeleted
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.owner import SESSION, Owner
+from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import SELECTING
-from amqp_sansio.broker.model.topology import IMMEDIATE, UNROUTABLE
+from amqp_sansio.broker.model.topology import IMMEDIATE, UNROUTABLE, Default
 from amqp_sansio.broker.routing.direct import Direct
 from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
@@ -291,3 +292,20 @@ def test_a_time_makes_it_auto_delete_and_none_is_none() -> None:
     assert list(host.queues) == ["timed", "stays"]
     assert (host.expire(0.0), host.expire(5.0)) == (5.0, None)
     assert list(host.queues) == ["stays"]
+
+
+def test_the_default_exchange_knows_every_queue_by_its_name() -> None:
+    queues = {"a": Queue("a")}
+    exchange = Default(queues)
+    assert list(exchange.route(message("a"))) == [queues["a"]]
+    assert list(exchange.route(message("b"))) == []
+    queues["b"] = Queue("b")
+    assert list(exchange.route(message("b"))) == [queues["b"]]
+    assert len(exchange) == 2
+    assert queues["a"] in exchange
+    assert exchange.has(queues["a"], "a", None)
+    assert not exchange.has(queues["a"], "b", None)
+    assert exchange.has(queues["a"], None, None)
+    assert exchange.has(None, "b", None)
+    assert exchange.has(None, None, None)
+    assert not Default({}).has(None, None, None)

@@ -7,9 +7,8 @@ from typing import Any
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.journal import Journal
-from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Intake, Message
+from amqp_sansio.broker.model.message import Entry, Intake, Message
 from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.spec.message import Transfer

@@ -1,11 +1,11 @@
-"""Direct exchanges look at the whole key; the default one at the names of queues."""
+"""Direct exchanges look at the whole key."""
 
 from __future__ import annotations
 
 from tests.broker.model.things import message
 
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.routing.direct import Default, Direct
+from amqp_sansio.broker.routing.direct import Direct
 
 
 def test_the_key_is_that_of_the_binding() -> None:
@@ -22,20 +22,3 @@ def test_the_key_is_that_of_the_binding() -> None:
     exchange.unbind(b, "l")
     assert list(exchange.route(message("k"))) == [b]
     assert list(exchange.route(message("l"))) == []
-
-
-def test_the_default_exchange_knows_every_queue_by_its_name() -> None:
-    queues = {"a": Queue("a")}
-    exchange = Default(queues)
-    assert list(exchange.route(message("a"))) == [queues["a"]]
-    assert list(exchange.route(message("b"))) == []
-    queues["b"] = Queue("b")
-    assert list(exchange.route(message("b"))) == [queues["b"]]
-    assert len(exchange) == 2
-    assert queues["a"] in exchange
-    assert exchange.has(queues["a"], "a", None)
-    assert not exchange.has(queues["a"], "b", None)
-    assert exchange.has(queues["a"], None, None)
-    assert exchange.has(None, "b", None)
-    assert exchange.has(None, None, None)
-    assert not Default({}).has(None, None, None)

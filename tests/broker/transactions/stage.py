@@ -7,9 +7,8 @@ from typing import Final
 from tests.broker.model.things import read
 
 from amqp_sansio.broker.journal import Journal
-from amqp_sansio.broker.model.entry import AVAILABLE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.message import AVAILABLE, Entry, Message
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.transactions.coordinator import Coordinator
@@ -57,9 +56,7 @@ class Stage:
         self.work(owner).publish(self.message(body, persistent), [self.queue(name) for name in queues or ("q",)])
 
     def work(self, owner: Owner = ME) -> Work:
-        work = self.coordinator.work(owner)
-        assert work is not None
-        return work
+        return self.coordinator.working[owner].work
 
     def stored(self) -> int:
         """Takes what is in the journal and says that it is stored; how many entries that were."""

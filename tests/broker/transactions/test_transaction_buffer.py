@@ -9,7 +9,7 @@ from tests.broker.transactions.stage import Stage
 from amqp_sansio.broker.conditions import LIMIT, Refused
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.journal import Dequeued, Enqueued, MessageStored, QueueDeleted
-from amqp_sansio.broker.model.entry import ACQUIRED, GONE
+from amqp_sansio.broker.model.message import ACQUIRED, GONE
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 

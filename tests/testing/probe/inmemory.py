@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqp_sansio.broker import Broker
-from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.broker import Peer
 
 
 class InMemory:

@@ -12,7 +12,7 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
 from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.broker.journal import BranchPrepared, Dequeued, Entry, Journal, Operation
-from amqp_sansio.broker.model.entry import ACQUIRED, Line
+from amqp_sansio.broker.model.message import ACQUIRED, Line
 from amqp_sansio.broker.model.queueing import Traffic
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.engine.halves import Outbound

@@ -1,18 +1,20 @@
-"""The base of fronts: the state shared by the connections of one family, and the part of it that survives them."""
+"""The bases of fronts: the state shared by the connections of one family, the service of each, and what survives them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
+from amqp_sansio.broker.access.rule import Kind, Request, Verb
 from amqp_sansio.broker.model.subscribers import Consumer
+from amqp_sansio.events import Authenticated, ConnectionClosed, Event, OpenRequested
+from amqp_sansio.spec.codes import CloseCode
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.access.guard import Guard
-    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.broker import Broker, Peer
     from amqp_sansio.broker.durable_state import Needed, Rebuilding
     from amqp_sansio.broker.model.form import Form
-    from amqp_sansio.broker.peer import Peer, Service
     from amqp_sansio.engine.server_handshake import ServerHandshake
 
 Plain = Mapping[str, Any]  # Any: claims to be what `take` returned
@@ -83,6 +85,53 @@ class Front:
         did not return.
         """
         raise NotImplementedError
+
+
+class Service:
+    """Acts on the events of a connection, before they are returned.
+
+    A base class, from which each family derives its own with one method per event.  It handles what all families share: the
+    client's identity, the virtual host, and the end.  It serves a connection until its dialect is known.
+    """
+
+    serves = False
+    """Whether clients are admitted."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer: Final = peer
+
+    def act_on(self, event: Event) -> None:
+        """Acts on an event.  Never raises because of a client."""
+        match event:
+            case Authenticated():
+                self.peer._identity = event.identity
+            case OpenRequested():
+                self._open(event.virtual_host)
+            case ConnectionClosed():
+                self.peer._end()
+            case _:
+                pass  # nothing depends on it
+
+    def _open(self, name: str) -> None:
+        """Admits the client to a virtual host, or refuses with the reason.
+
+        402 for one that does not exist or that the rules deny; 320 beyond the limit, and for a dialect without a front.
+        """
+        peer = self.peer
+        broker, allowed = peer._broker, peer._config.virtual_hosts
+        guard, identity = broker._guard, peer._identity or ""
+        may = guard is None or guard.may(Request(identity, Verb.OPEN, Kind.HOST, name, None, name))
+        there = may and broker.exists(name) and (allowed is None or name in allowed)
+        site = broker._open(name) if there and self.serves else None
+        if site is not None:
+            site.users += 1
+            peer._site = site  # the connection accepts the client itself with its next event
+        elif not there:
+            peer._connection.close(CloseCode.INVALID_PATH, "no such virtual host")
+        elif not self.serves:
+            peer._connection.close(CloseCode.CONNECTION_FORCED, "this broker has no front for the dialect of the connection")
+        else:
+            peer._connection.close(CloseCode.CONNECTION_FORCED, "limits.virtual_hosts: no more virtual hosts can be opened")
 
 
 class Holder:

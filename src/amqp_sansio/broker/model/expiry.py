@@ -5,10 +5,10 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from amqp_sansio.broker.model.entry import GONE
+from amqp_sansio.broker.model.message import GONE
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Entry
 
 
 class Expiry:

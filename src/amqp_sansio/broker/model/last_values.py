@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.broker.model.entry import ACQUIRED
+from amqp_sansio.broker.model.message import ACQUIRED
 from amqp_sansio.errors import DecodeError
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.model.message import Envelope, Message
+    from amqp_sansio.broker.model.message import Entry, Envelope, Message
     from amqp_sansio.spec.values import Map
 
 

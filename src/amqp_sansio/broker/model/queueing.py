@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import Dequeued, Enqueued, Journal, MessageStored, Operation
-from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
 from amqp_sansio.broker.model.expiry import Expiry
 from amqp_sansio.broker.model.last_values import ReadHeaders
-from amqp_sansio.broker.model.message import Intake, Message
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Entry, Intake, Message
 from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
 from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.limits import BrokerLimits

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
@@ -12,14 +12,15 @@ from amqp_sansio.broker.journal import ExchangeDeleted, Operation, QueueDeleted,
 from amqp_sansio.broker.model.arguments import octets_of
 from amqp_sansio.broker.model.queueing import Traffic
 from amqp_sansio.broker.model.subscribers import Asks
-from amqp_sansio.broker.routing.direct import Default, Direct
-from amqp_sansio.broker.routing.exchange import ALIASES, Binding, Exchange
+from amqp_sansio.broker.routing.direct import Direct
+from amqp_sansio.broker.routing.exchange import ALIASES, STEPS, Binding, Exchange
 from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.broker.routing.topic import Topic
 from amqp_sansio.kernel.countdowns import Countdowns
 from amqp_sansio.kernel.deadlines import earliest
 from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
@@ -66,6 +67,34 @@ class Routed:
 
 
 DROPPED: Final = Routed(())
+
+
+class Default(Exchange):
+    """The default exchange, without a name: every queue is bound to it by its own name, irrevocably."""
+
+    __slots__ = ("_named",)
+    TYPE: ClassVar[str] = "direct"
+
+    def __init__(self, queues: Mapping[str, Queue]) -> None:
+        super().__init__("", durable=True)
+        self._named: Final = queues
+
+    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
+        queue = self._named.get(message.envelope.routing_key)
+        return (queue,) if queue is not None else ()
+
+    def has(self, queue: Queue | None, key: str | None, arguments: Map | None) -> bool:
+        if arguments:
+            return False
+        if queue is None:
+            return bool(self._named) if key is None else key in self._named
+        return key in (None, queue.name)
+
+    def __contains__(self, queue: object) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self._named)
 
 
 class Topology(Traffic):

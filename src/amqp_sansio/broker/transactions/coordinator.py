@@ -160,20 +160,13 @@ class Coordinator:
         """Every known branch, in order of their starts."""
         self._in_doubt: Final[dict[Branch, None]] = {}
         self._in_doubt_of: Final[dict[str | None, dict[Branch, None]]] = {}
-        self._working: Final[dict[Owner, Branch]] = {}
+        self.working: Final[dict[Owner, Branch]] = {}
+        """By session, the branch to which its transfers and accepts belong now (rule dtx.transactionality)."""
         self._known_to: Final[dict[Owner, dict[Branch, None]]] = {}
         self._evictable: Final[dict[Branch, None]] = {}
         self._timeouts: Final[Countdowns[Branch]] = Countdowns()
 
     # --- demarcation ------------------------------------------------------------------------------------------------------
-
-    def work(self, owner: Owner) -> Work | None:
-        """Returns what the transfers and accepts of a session belong to now; None when they take effect at once.
-
-        Rule dtx.transactionality.
-        """
-        branch = self._working.get(owner)
-        return None if branch is None else branch.work
 
     def associated(self, owner: Owner) -> bool:
         """Returns whether a session works on a branch, or has suspended one."""
@@ -190,7 +183,7 @@ class Coordinator:
         both = table.START_JOIN_RESUME if join and resume else ""
         verb = both or (table.START_JOIN if join else table.START_RESUME if resume else table.START)
         cell = self._cell(branch, owner, verb, key)
-        if self._working.get(owner, branch) is not branch:
+        if self.working.get(owner, branch) is not branch:
             raise self._refused(table.WORKING, verb, key, "it must end its work on the other branch first")
         if branch is None:
             self._make_room()
@@ -376,9 +369,9 @@ class Coordinator:
             branch.sessions[owner] = relation is Relation.HERE
             self._known_to.setdefault(owner, {})[branch] = None
             if relation is Relation.HERE:
-                self._working[owner] = branch
+                self.working[owner] = branch
             else:
-                self._working.pop(owner, None)
+                self.working.pop(owner, None)
         elif owner is not None and owner in branch.sessions:
             self._part(branch, owner)
         branch.phase = cell.next_state.phase
@@ -445,8 +438,8 @@ class Coordinator:
         del mine[branch]
         if not mine:
             del self._known_to[owner]
-        if self._working.get(owner) is branch:
-            del self._working[owner]
+        if self.working.get(owner) is branch:
+            del self.working[owner]
 
     def _note(self, branch: Branch) -> None:
         """Updates the list of the branches that may be forgotten."""

@@ -12,8 +12,7 @@ from amqp_sansio.errors.core import many
 from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.message import Entry, Message
     from amqp_sansio.broker.model.queue import Queue
 
 

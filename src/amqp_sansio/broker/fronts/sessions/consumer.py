@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
     from amqp_sansio.broker.model.arguments import SubscriptionArguments
-    from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.message import Entry, Message
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.engine.subscription import Subscriber
@@ -111,7 +110,7 @@ class Consumer:
         if peer is None or not session._speaks:
             holder.asleep[self] = None
             return False
-        if peer.full:
+        if peer._connection.bytes_to_send >= peer._most:  # `Peer.full` inlined
             peer._stalled[self] = None
             holder.asleep[self] = None
             return False

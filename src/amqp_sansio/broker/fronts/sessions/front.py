@@ -6,14 +6,13 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.fronts.front import Front, Plain
+from amqp_sansio.broker.fronts.front import Front, Plain, Service
 from amqp_sansio.broker.fronts.sessions import administration, messaging, rights, session_persistence, transacting
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder
 from amqp_sansio.broker.fronts.sessions.reception import Reception, publish
 from amqp_sansio.broker.fronts.sessions.throttle import Throttle
 from amqp_sansio.broker.journal import SessionLeft
-from amqp_sansio.broker.peer import Service
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import (
     AttachRequested,
@@ -32,9 +31,8 @@ from amqp_sansio.spec.codes import DetachCode, ErrorCode
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.access.guard import Guard
-    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.broker import Broker, Peer
     from amqp_sansio.broker.durable_state import Needed, Rebuilding
-    from amqp_sansio.broker.peer import Peer
 
 
 COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] = {  # Any: each row takes its own command
@@ -246,13 +244,13 @@ class Sessions(Front):
 
     def work(self) -> None:
         """Resumes publishers that waited for a queue to shorten."""
-        if self.throttle.relievable:
+        if self.throttle.short:
             self.throttle.relieve()
 
     @property
     def busy(self) -> bool:
         """Whether a stopped publisher may resume and does not know it yet."""
-        return self.throttle.relievable
+        return bool(self.throttle.short)
 
     @property
     def alive(self) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.sessions.consumer import Consumer
     from amqp_sansio.broker.fronts.sessions.front import Sessions, SessionService
     from amqp_sansio.broker.host_runtime import Site
-    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Entry
     from amqp_sansio.broker.transactions.transaction_buffer import Work
     from amqp_sansio.engine.session import Session
 
@@ -84,6 +84,8 @@ class SessionHolder(Holder):
         """The owner, in the model, of its exclusive queues, subscriptions and transactions."""
         self.kept: Final = session._max_timeout != 0
         """Whether it counts as a session that outlives its connection."""
+        self.explicit: Final = session.profile.publish_is_explicit(None)
+        """Whether its publishes without accept-mode are accepted or rejected by command."""
         self.consumers: Final[dict[str, Consumer]] = {}
         self.unsettled: Final[ById[Unsettled]] = ById()
         self.shown: Final = MutableRangeSet()
@@ -118,7 +120,10 @@ class SessionHolder(Holder):
     @property
     def work(self) -> Work | None:
         """The transaction that its transfers and accepts now belong to; None for none."""
-        return self.tx if self.tx is not None else self.site.coordinator.work(self.owner)
+        if self.tx is not None:
+            return self.tx
+        branch = self.site.coordinator.working.get(self.owner)
+        return None if branch is None else branch.work
 
     @property
     def reading(self) -> Reading:

@@ -16,7 +16,7 @@ from amqp_sansio.spec.message import Acquired, MessageResumeResult
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
-    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Entry
 
 Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
 

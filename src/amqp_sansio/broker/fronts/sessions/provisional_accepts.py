@@ -9,7 +9,7 @@ from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Entry
 
 SPARE_RANGES: Final = 16
 """How many ranges `accepted` may have, beyond twice the transfers, before empty ones are dropped."""

@@ -126,7 +126,8 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
     site, broker = holder.site, holder.broker
     host = site.host
     transfer = event.transfer
-    explicit = holder.session.profile.publish_is_explicit(transfer.accept_mode)
+    mode = transfer.accept_mode
+    explicit = holder.explicit if mode is None else mode == 0
     now = broker._now
     guard = broker._guard
     try:

@@ -25,7 +25,7 @@ from amqp_sansio.wire.types import decode_struct32
 if TYPE_CHECKING:
     from amqp_sansio.broker.durable_state import Needed, Rebuilding
     from amqp_sansio.broker.fronts.sessions.front import Sessions
-    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Entry
 
 
 def keepable(holder: SessionHolder) -> bool:

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 class Throttle:
     """The queues that are too long, and the sessions that wait for them to shorten."""
 
-    __slots__ = ("_most", "_short", "_told", "_waiting", "owing", "queues")
+    __slots__ = ("_most", "_told", "_waiting", "owing", "queues", "short")
 
     def __init__(self, most: int) -> None:
         self._most: Final = most  # the length from which on a queue is too long
         self.queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
         """Queues that are too long, with the sessions that wait for each."""
-        self._short: Final[dict[Queue, None]] = {}  # of them, those that are short enough again, or deleted
+        self.short: Final[dict[Queue, None]] = {}
+        """Of them, those that are short enough again, or deleted: while there are any, `relieve` has something to do."""
         self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
         self.owing: Final[dict[SessionHolder, None]] = {}
         """Sessions that may resume, but too much is kept for replay to tell them."""
@@ -48,12 +49,12 @@ class Throttle:
 
     def _shortened(self, queue: Queue) -> None:
         if queue.messages <= self._most // 2 or queue.deleted:
-            self._short[queue] = None
+            self.short[queue] = None
 
     def relieve(self) -> None:
         """Resumes the publishers of queues that are no longer too long."""
-        short = list(self._short)
-        self._short.clear()
+        short = list(self.short)
+        self.short.clear()
         for queue in short:
             if queue.messages <= self._most // 2 or queue.deleted:
                 queue.shortened = None
@@ -72,11 +73,6 @@ class Throttle:
             elif holder.speaks:  # otherwise it is checked when it is attached
                 self.owing[holder] = None
                 holder.wait_for_replay()
-
-    @property
-    def relievable(self) -> bool:
-        """Whether a queue that was too long no longer is, so that `relieve` has something to do."""
-        return bool(self._short)
 
     def attached(self, holder: SessionHolder) -> None:
         """Sends what the session could not be sent while it was detached."""
@@ -100,5 +96,5 @@ class Throttle:
             del holders[holder]
             if not holders:
                 del self.queues[queue]
-                self._short.pop(queue, None)
+                self.short.pop(queue, None)
                 queue.shortened = None
