@@ -15,7 +15,7 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.testing.speech.parts import PARTS, SECTIONS
 from amqp_sansio.testing.speech.step import Conversation
 from amqp_sansio.testing.strategies import breaking, conversations, nearly_legal, words
-from amqp_sansio.testing.strategies.conversations import parts, pieces
+from amqp_sansio.testing.strategies.conversations import parts
 
 QUICK = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
@@ -132,7 +132,7 @@ def test_a_broker_takes_what_a_client_leads(said: Conversation) -> None:
         return
     broker = Broker()
     peer = broker.connect()
-    for octets in pieces(said, "client"):
+    for octets in [step.octets for step in said.by("client")]:
         peer.receive_data(octets)
         assert [event for _, event in broker.events() if type(event).__name__ == "ConnectionClosed"] == [] or peer.finished
     ended = "connection.close" in {step.verb for step in said}

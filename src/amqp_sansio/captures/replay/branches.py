@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Final
+
+import attrs
 
 from amqp_sansio.captures.replay.doubt import DECIDED
 from amqp_sansio.captures.replay.rows import Rows
@@ -32,31 +35,28 @@ def name_of(xid: Xid) -> str:
     return f"{xid.format_ or 0}:{(xid.global_id or b'').hex()}:{(xid.branch_id or b'').hex()}"
 
 
+@attrs.define(eq=False)
 class Branch:
     """One branch."""
 
-    __slots__ = ("accepts", "decide", "decided", "end", "error", "first", "one_phase", "outcome", "prepare", "prepared",
-                 "shaky", "start", "starts", "status", "timeout", "transfers", "xid")  # fmt: skip
-
-    def __init__(self, xid: str, time: int) -> None:
-        self.xid: Final = xid
-        self.first: Final = time
-        self.start: int | None = None
-        self.end: int | None = None
-        self.prepare: int | None = None
-        self.prepared: int | None = None
-        self.decide: int | None = None
-        self.decided: int | None = None
-        self.one_phase: bool | None = None
-        self.timeout: int | None = None
-        self.status: str | None = None
-        self.outcome = "unknown"
-        self.shaky = False
-        """Whether lost octets may have held more about it, so that its outcome is unknown."""
-        self.starts = 0
-        self.transfers = 0
-        self.accepts = 0
-        self.error: int | None = None
+    xid: str
+    first: int
+    start: int | None = None
+    end: int | None = None
+    prepare: int | None = None
+    prepared: int | None = None
+    decide: int | None = None
+    decided: int | None = None
+    one_phase: bool | None = None
+    timeout: int | None = None
+    status: str | None = None
+    outcome: str = "unknown"
+    shaky: bool = False
+    """Whether lost octets may have held more about it, so that its outcome is unknown."""
+    starts: int = 0
+    transfers: int = 0
+    accepts: int = 0
+    error: int | None = None
 
     def doubt(self) -> None:
         """Notes that something about it may have been missed."""
@@ -73,6 +73,13 @@ class Branch:
             return self.decided is None and self.error is None
         unanswered = self.prepare is not None and self.outcome in ("active", "unknown") and self.error is None
         return unanswered or self.outcome == "prepared"
+
+
+_ROW: Final = attrgetter(
+    "first", "xid", "start", "end", "prepare", "prepared", "decide", "decided", "one_phase", "timeout", "status", "outcome",
+    "in_doubt", "starts", "transfers", "accepts", "error",
+)  # fmt: skip
+"""Returns the row of a branch."""
 
 
 class Branches:
@@ -173,10 +180,5 @@ class Branches:
         self._firm[branch.xid] = branch
 
     def _leave(self, xid: str) -> None:
-        branch = self._branches.pop(xid)
         self._firm.pop(xid, None)
-        self._rows.dtx.append(
-            (branch.first, branch.xid, branch.start, branch.end, branch.prepare, branch.prepared, branch.decide, branch.decided,
-             branch.one_phase, branch.timeout, branch.status, branch.outcome, branch.in_doubt, branch.starts, branch.transfers,
-             branch.accepts, branch.error)
-        )  # fmt: skip
+        self._rows.dtx.append(_ROW(self._branches.pop(xid)))

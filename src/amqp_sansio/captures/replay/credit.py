@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+import attrs
+
 from amqp_sansio.captures.replay.rows import Rows, passed
 from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook
 from amqp_sansio.ledger.subscriptions import Exhausted, Subscriptions
@@ -23,14 +25,12 @@ class Books(Protocol):
     def subscriptions(self, channel: int) -> Subscriptions | None: ...
 
 
+@attrs.define(eq=False)
 class Subscription:
     """One subscription.  `stalled` is since when a delivery has left it without credit, or None."""
 
-    __slots__ = ("queue", "stalled")
-
-    def __init__(self, queue: str | None) -> None:
-        self.queue: Final = queue
-        self.stalled: int | None = None
+    queue: str | None
+    stalled: int | None = None
 
 
 class CreditLine:

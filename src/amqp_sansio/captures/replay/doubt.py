@@ -8,6 +8,7 @@ or not.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.replay.rows import Rows, place
@@ -52,8 +53,7 @@ class Doubt(NamedTuple):
 
     def grown(self, rows: Rows, broker: str) -> Doubt:
         """Returns it with further rows of a connection to `broker` added."""
-        publishes = sum([_count(row[_PUBLISHES]) for row in rows.sessions])
-        deliveries = sum([_count(row[_DELIVERIES]) for row in rows.sessions])
+        publishes, deliveries = [sum([_count(row[at]) for row in rows.sessions]) for at in (_PUBLISHES, _DELIVERIES)]
         commits = sum([row[_OUTCOME] == "in-doubt" for row in rows.transactions])
         branches = [
             BranchSaid(
@@ -69,8 +69,7 @@ class Doubt(NamedTuple):
 
     def with_(self, other: Doubt) -> Doubt:
         """Returns the sum of both."""
-        publishes, deliveries = self.publishes + other.publishes, self.deliveries + other.deliveries
-        return Doubt(publishes, deliveries, self.commits + other.commits, self.branches + other.branches)
+        return Doubt(*map(add, self, other))
 
 
 def _count(ranges: object) -> int:

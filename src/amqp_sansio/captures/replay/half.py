@@ -55,10 +55,7 @@ class Half:
 
     def say(self, id: int | None, row: list[object]) -> None:
         """Adds a command that is no transfer."""
-        if id is None:
-            self._leave(row, UNKNOWN)
-            return
-        gone = self.commands.push(id, row, OPEN_COMMANDS)
+        gone = row if id is None else self.commands.push(id, row, OPEN_COMMANDS)
         if gone is not None:
             self._leave(gone, UNKNOWN)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+import attrs
+
 from amqp_sansio.captures.json_values import text_of
 from amqp_sansio.captures.schema import Table
 from amqp_sansio.captures.tables import COMMON, TABLES
@@ -112,18 +114,16 @@ Demarcation: TypeAlias = tuple[int | str | None, ...]  # as Done
 OUTSIDE: Final[Demarcation] = (None, None)
 
 
+@attrs.define(eq=False)
 class Fate:
     """The rarer events of a message: rejection, release, provisional accepts."""
 
-    __slots__ = ("code", "rejected", "released", "text", "transaction", "xid")
-
-    def __init__(self) -> None:
-        self.rejected: int | None = None
-        self.released: int | None = None
-        self.code: int | None = None
-        self.text: str | None = None
-        self.transaction: int | None = None
-        self.xid: str | None = None
+    rejected: int | None = None
+    released: int | None = None
+    code: int | None = None
+    text: str | None = None
+    transaction: int | None = None
+    xid: str | None = None
 
 
 class Message:

@@ -377,13 +377,11 @@ class Sessions(History):
     def command(self, heard: Heard, said: CommandSeen) -> bool:
         speaker = heard.speaker
         channel = said.channel
-        session = self._session(channel)
         last = heard.time
         start = heard.start
         conversation = self._talk.conversation
         first = conversation.time_of(speaker, start + 1)
-        if session is None:
-            session = self._begin(channel, said.session, first, False)
+        session = self._session(channel) or self._begin(channel, said.session, first)
         command = said.command
         if not isinstance(command, Transfer):
             session.command(speaker, said, When(first, last, start, *packet_place(heard.packet)))
@@ -407,9 +405,7 @@ class Sessions(History):
         marks = self._talk.conversation.marks(speaker)
         ends, packets, times = marks.ends, marks.packets, marks.times
         at = bisect_left(ends, items[0][4] + 1)
-        session = self._session(channel)
-        if session is None:
-            session = self._begin(channel, name, times[at], False)
+        session = self._session(channel) or self._begin(channel, name, times[at])
         places: list[Place] = []
         for known, _, _, _, start, end, _, _ in items:
             while ends[at] <= start:
@@ -433,14 +429,13 @@ class Sessions(History):
         session = self._session(channel)
         if answer.accepts:
             first = self._talk.conversation.time_of(speaker, start + 1)
-            if session is None:
-                session = self._begin(channel, answer.session, first, False)
+            session = session or self._begin(channel, answer.session, first)
             octets = answer.end - start - FRAME_HEADER_SIZE
             session.accept(speaker, answer.id, answer.sync, answer.ids, octets, When(first, time, start, file, offset))
         elif session is not None:
             session.completed(speaker, answer.ids, time)
 
-    def _begin(self, channel: int, name: bytes | None, time: int, known: bool) -> Session:
+    def _begin(self, channel: int, name: bytes | None, time: int, known: bool = False) -> Session:
         whole = not self.late["C"], not self.late["S"]
         session = Session(self._rows, self._branches, self._talk.conversation, channel, name, time, known, whole)
         self._sessions[channel] = self._heard[channel] = session
@@ -455,19 +450,15 @@ class Sessions(History):
 
     def control(self, speaker: str, channel: int, control: Control, time: int) -> None:
         session = self._session(channel)
-        if isinstance(control, Completed):
-            if session is not None and control.commands:
-                session.completed(speaker, control.commands, time)
-            return
-        if isinstance(control, Attach):
-            if session is None:
-                self._begin(channel, control.name, time, True)
-            return
         if session is None:
-            if isinstance(control, Attached):
-                self._begin(channel, control.name, time, False).attached = time
-            return
-        if isinstance(control, Attached):
+            if isinstance(control, Attach):
+                self._begin(channel, control.name, time, True)
+            elif isinstance(control, Attached):
+                self._begin(channel, control.name, time).attached = time
+        elif isinstance(control, Completed):
+            if control.commands:
+                session.completed(speaker, control.commands, time)
+        elif isinstance(control, Attached):
             if session.attached is None:
                 session.attached = time
         elif isinstance(control, Detach):

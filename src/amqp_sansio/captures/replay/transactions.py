@@ -53,10 +53,7 @@ class Transactions:
         ending.end = time
         ending.commits = commits
         self.current = Transaction(ending.number + 1)
-        if id is None:
-            self._over(ending, "unknown")
-            return
-        gone = self._ending.push(id, ending, ENDING)
+        gone = ending if id is None else self._ending.push(id, ending, ENDING)
         if gone is not None:
             self._over(gone, "unknown")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -20,10 +19,11 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import XaResult, Xid
 from amqp_sansio.spec.execution import Exception_, Result, Sync
 from amqp_sansio.spec.message import Acquired, DeliveryProperties
-from amqp_sansio.spec.session import Flush
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import NONE, Setting, Voice, speaker_of
+from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, KINDS, LAST_FRAME, LAST_SEGMENT
 from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.primitives import put_frame_header
 
 BODY: Final = b"a message"
 RIVAL: Final = "rival"
@@ -340,16 +340,14 @@ TRANSFERS: Final = {
 """The voices of transfers by accept-mode and acquire-mode."""
 
 
-HEAD: Final = struct.Struct(">BBHBBHI")
-FLAGS: Final = {"B": 8, "E": 4, "b": 2, "e": 1}
-KINDS: Final = ("control", "command", "header", "body")
+FLAGS: Final = {"B": FIRST_SEGMENT, "E": LAST_SEGMENT, "b": FIRST_FRAME, "e": LAST_FRAME}
 
 
 def frame(channel: int, kind: str, flags: str, payload: bytes) -> bytes:
     """Returns one frame with these flags ("BEbe")."""
     number = KINDS.index(kind)
     bits = sum([FLAGS[flag] for flag in flags if flag in FLAGS])
-    return HEAD.pack(bits, number, HEAD.size + len(payload), 0, min(number, 1), channel, 0) + payload
+    return put_frame_header(bits, number, FRAME_HEADER_SIZE + len(payload), 0, min(number, 1), channel, 0) + payload
 
 
 class AssemblyVoice(Client):
@@ -360,12 +358,12 @@ class AssemblyVoice(Client):
 
     def segment(self, kind: str) -> bytes:
         """Returns the whole segment."""
-        layout = DEFAULT.codec
-        if kind == "control":
-            return layout.encode_control(Flush(completed=True))
-        if kind == "command":
-            return layout.encode_command(message.Transfer("", 1, 0), False)
-        return encode_headers([DeliveryProperties(routing_key=self.setting.named("q"))]) if kind == "header" else BODY
+        return {
+            "control": DEFAULT.codec.encode_control(s.Flush(completed=True)),
+            "command": DEFAULT.codec.encode_command(message.Transfer("", 1, 0), False),
+            "header": encode_headers([DeliveryProperties(routing_key=self.q)]),
+            "body": BODY,
+        }[kind]
 
     def say(self, word: Word) -> list[Step]:
         kind, flags = word.partition(":")[2].split(" ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import ModuleType
 from typing import ClassVar
 
@@ -20,6 +19,9 @@ class ContentVoice(Client):
     """The words that both classes have: quality of service, a consumer, publishing and returns."""
 
     name = "file"
+    header: ClassVar[tuple[Struct, ...]] = (file.FileProperties(content_type="text/plain"),)
+    content: ClassVar[tuple[str, ...]] = ("stage", "return")
+    """The commands that carry content."""
     opened: ClassVar[bool] = True
     """Whether both sides have opened a file "f" before the first word, in which publishes and deliveries are staged."""
 
@@ -43,11 +45,6 @@ class ContentVoice(Client):
         for who, other in OTHER.items() if self.opened else ():
             steps += [self.step(who, file.Open("f", 9)), self.step(other, file.OpenOk(0))]
         return steps
-
-    @property
-    def header(self) -> Sequence[Struct]:
-        """Returns the header struct of the class."""
-        return [file.FileProperties(content_type="text/plain")]
 
     def common(self, spec: ModuleType) -> dict[str, Command]:
         """Returns the commands of a class that have the same fields in the other one."""
@@ -77,10 +74,6 @@ class ContentVoice(Client):
             "reject": file.Reject(1, requeue=True),
         }
 
-    def content(self, verb: str) -> bool:
-        """Returns whether the command carries content."""
-        return verb in ("stage", "return")
-
     def say(self, word: Word) -> list[Step]:
         who = speaker_of(word)
         verb = word.partition(":")[2]
@@ -92,7 +85,7 @@ class ContentVoice(Client):
             return [self.step(who, s.Completed(ids), word)]
         short = verb.partition(".")[2]
         said = self.commands()[short]
-        return [self.step(who, said, word, **({"header": self.header, "body": BODY} if self.content(short) else {}))]
+        return [self.step(who, said, word, **({"header": self.header, "body": BODY} if short in self.content else {}))]
 
     def hear(self, step: Step) -> Word | None:
         said = step.said
@@ -106,11 +99,9 @@ class StreamClassVoice(ContentVoice):
     """Class stream."""
 
     name = "stream"
+    header = (stream.StreamProperties(content_type="text/plain"),)
+    content = ("publish", "return", "deliver")
     opened = False
-
-    @property
-    def header(self) -> Sequence[Struct]:
-        return [stream.StreamProperties(content_type="text/plain")]
 
     def commands(self) -> dict[str, Command]:
         return self.common(stream) | {
@@ -118,9 +109,6 @@ class StreamClassVoice(ContentVoice):
             "publish": stream.Publish("", self.q),
             "deliver": stream.Deliver("t", self._tag, "", self.q),
         }
-
-    def content(self, verb: str) -> bool:
-        return verb in ("publish", "return", "deliver")
 
 
 class StagingVoice(ContentVoice):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from amqp_sansio.engine.observer import Observer
@@ -57,13 +57,20 @@ def blamed(steps: Iterable[Step]) -> tuple[int, Blame] | None:
     return None
 
 
-def spoken(part: Part, words: Sequence[Word], setting: Setting | None = None) -> Conversation:
-    """Returns a conversation of these words of a part, after the usual opening; does not judge it."""
+def spoken(
+    part: Part, words: Iterable[Word], setting: Setting | None = None, answered: Container[int] = ()
+) -> Conversation:
+    """Returns a conversation of these words of a part, after the usual opening; does not judge it.
+
+    The server gives the answers that it owes after the words with these indices.
+    """
     voice = part.voice(setting or Setting())
     steps = [*voice.heard(opening(part.opening, voice))]
     opened = len(steps)
-    for word in words:
+    for at, word in enumerate(words):
         steps += voice.heard(voice.say(word))
+        if at in answered:
+            steps += voice.heard(voice.feedback("server"))
     return Conversation(part.name, steps, opened)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
+import attrs
+
 from amqp_sansio.grammar import (
     assembly,
     attachment,
@@ -24,7 +26,6 @@ from amqp_sansio.grammar import (
 )
 from amqp_sansio.grammar.algebra import one_of, repeated, sequence, together, without, words
 from amqp_sansio.grammar.automaton import Automaton
-from amqp_sansio.grammar.walks import shortest_to_each
 from amqp_sansio.testing.speech.commands import (
     NOT_SAID,
     TRANSFERS,
@@ -49,26 +50,23 @@ OPENING: Final = (
 )  # fmt: skip
 
 
+@attrs.frozen(eq=False, slots=False)
 class Part:
-    """One part: `name` such as "tx", its `section` (for `amqp-sansio probe --section`), its language and its voice.
+    """One part: `name` such as "tx", its language and its voice.
 
     `alone` is the part of the language in which the server only answers; None when that is all of it.
     """
 
-    def __init__(
-        self,
-        name: str,
-        language: Callable[[], Automaton],
-        voice: Callable[[Setting], Voice],
-        opening: Opening = "work",
-        alone: Callable[[], Automaton] | None = None,
-    ) -> None:
-        self.name: Final = name
-        self.section: Final = name.partition(":")[0]
-        self.voice: Final = voice
-        self.opening: Final[Opening] = opening
-        self._language: Final = language
-        self._alone: Final = alone
+    name: str
+    _language: Callable[[], Automaton]
+    voice: Callable[[Setting], Voice]
+    opening: Opening = "work"
+    _alone: Callable[[], Automaton] | None = None
+
+    @property
+    def section(self) -> str:
+        """Its section, for `amqp-sansio probe --section`."""
+        return self.name.partition(":")[0]
 
     @cached_property
     def language(self) -> Automaton:
@@ -79,11 +77,6 @@ class Part:
     def client_led(self) -> Automaton:
         """The part of it in which the server only answers."""
         return self.language if self._alone is None else self._alone().prefixes()
-
-    @cached_property
-    def depth(self) -> int:
-        """The length of the longest of the shortest paths to a state."""
-        return max(map(len, shortest_to_each(self.language).values()))
 
     def __repr__(self) -> str:
         return f"<Part {self.name}>"
@@ -203,5 +196,3 @@ def parts_of(section: str | None) -> list[Part]:
         raise ValueError(f"no section {section!r}: there are {', '.join(SECTIONS)}")
     return found
 
-
-__all__ = ["OPENING", "PARTS", "SECTIONS", "Opening", "Part", "opening", "parts_of", "without"]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import attrs
+
 from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.kernel.serials import RangeSet
@@ -41,18 +43,18 @@ OLDER: Final = AMQP[:4] + bytes((0, 0, 9, 1))
 """A protocol header of an older version."""
 
 
+@attrs.define(eq=False, repr=False)
 class Setting:
-    """Names that a voice uses: the session, its channel, and the prefix of queue and exchange names."""
+    """Names that a voice uses: the session, its channel, and the prefix of queue and exchange names; and its login."""
 
-    def __init__(self, session: bytes = b"s", channel: int = 1, prefix: str = "") -> None:
-        self.session: Final = session
-        self.channel: Final = channel
-        self.prefix: Final = prefix
-        self.user = ""
-        self.password = ""
-        self.mechanism = "ANONYMOUS"
-        self.virtual_host = ""
-        self.tune = c.Tune(255, 65535, 0, 120)
+    session: bytes = b"s"
+    channel: int = 1
+    prefix: str = ""
+    user: str = ""
+    password: str = ""
+    virtual_host: str = ""
+    mechanism: str = "ANONYMOUS"
+    tune: c.Tune = c.Tune(255, 65535, 0, 120)
 
     def named(self, name: str) -> str:
         """Returns a name for a queue or exchange."""

@@ -6,22 +6,20 @@ before it are removed, so shrinking removes what is irrelevant to a failure.
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
 from amqp_sansio.grammar.automaton import START, Automaton, Word
-from amqp_sansio.testing.speech.expected_rule import blamed, illegal, nearly
-from amqp_sansio.testing.speech.parts import Part, opening, parts_of
+from amqp_sansio.testing.speech.expected_rule import blamed, illegal, nearly, spoken
+from amqp_sansio.testing.speech.parts import Part, parts_of
 from amqp_sansio.testing.speech.refused_cases import trespassed, trespasses
 from amqp_sansio.testing.speech.step import Conversation, Speaker
 from amqp_sansio.testing.speech.word_encoder import Setting
 
-Role: TypeAlias = Literal["client", "server"]
 LONGEST: Final = 12
 """The default number of words after the opening."""
-_FREE: Final = ("work",)
 
 
 def parts(section: str | None = None) -> st.SearchStrategy[Part]:
@@ -55,7 +53,7 @@ def words(draw: st.DrawFn, language: Automaton, max_size: int = LONGEST) -> tupl
 def conversations(
     draw: st.DrawFn,
     section: str | None = None,
-    role: Role | None = None,
+    role: Speaker | None = None,
     *,
     max_size: int = LONGEST,
     setting: Setting | None = None,
@@ -71,27 +69,21 @@ def conversations(
     alphabet = language.alphabet
     numbers = draw(st.lists(st.tuples(st.integers(0, len(alphabet) - 1), st.integers(0, 3)), max_size=max_size))
     said, _ = _walk(language, alphabet, [number for number, _ in numbers])
-    voice = part.voice(setting or Setting())
-    steps = [*voice.heard(opening(part.opening, voice))]
-    opened = len(steps)
-    for word, (_, answer) in zip(said, numbers, strict=False):
-        steps += voice.heard(voice.say(word))
-        if answer == 1 and part.opening in _FREE and _may_answer(part, word):
-            steps += voice.heard(voice.feedback("server"))
-    return Conversation(part.name, steps, opened)
+    answered = [at for at, word in enumerate(said) if numbers[at][1] == 1 and _may_answer(part, word)]
+    return spoken(part, said, setting, answered)
 
 
 def _may_answer(part: Part, word: Word) -> bool:
     """Returns whether the server may answer the commands so far here, in a part whose grammar leaves answers out."""
     meant = any(each.endswith("completed") or each.startswith("sender:message.acquired") for each in part.language.alphabet)
-    return not meant and "exception" not in word and part.section != "assembly"
+    return part.opening == "work" and not meant and "exception" not in word and part.section != "assembly"
 
 
 @st.composite
 def nearly_legal(
     draw: st.DrawFn,
     section: str | None = None,
-    role: Role = "client",
+    role: Speaker = "client",
     *,
     max_size: int = LONGEST,
     setting: Setting | None = None,
@@ -123,8 +115,3 @@ def breaking(conversation: Conversation) -> tuple[int, str] | None:
     """Returns the first step that breaks a rule for a strict observer, and the rule; None when none does."""
     found = blamed(conversation)
     return None if found is None else (found[0], found[1].rule)
-
-
-def pieces(conversation: Conversation, speaker: Speaker) -> tuple[bytes, ...]:
-    """Returns the octets of one speaker, one piece per step."""
-    return tuple([step.octets for step in conversation.by(speaker)])
