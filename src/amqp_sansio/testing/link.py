@@ -45,12 +45,10 @@ class _Pipe:
 
     def __init__(self) -> None:
         self.flying: deque[tuple[int, bytes]] = deque()
+        """Octets with the step at which they are due.  They never overtake others: they wait for those sent earlier."""
         self.ends_at: int | None = None  # the first step at which the other side may see the end, after all octets in flight
         self.ended = False
         self.cut_in: int | None = None  # octets left until the link breaks
-
-    def add(self, due: int, octets: bytes) -> None:
-        self.flying.append((due, octets))  # octets never overtake others: they wait for those sent earlier, even when due
 
 
 class Link(Generic[C, S]):
@@ -218,7 +216,7 @@ class Link(Generic[C, S]):
         at = 0
         while at < len(octets):
             size = len(octets) - at if self.chunk is None else max(1, self._choices.between(*self.chunk))
-            pipe.add(self.moment + self._choices.between(*self.delay), octets[at : at + size])
+            pipe.flying.append((self.moment + self._choices.between(*self.delay), octets[at : at + size]))
             at += size
 
     def _deliver(self, speaker: Speaker) -> None:

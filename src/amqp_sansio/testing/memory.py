@@ -49,7 +49,7 @@ class MemoryClient:
         answered = self._peer.data_to_send()
         if answered:
             self.connection.receive_data(answered)
-        if self._peer.finished and not self._cut:
+        if self._peer.finished:
             self._cut = True
             self.connection.receive_eof()
         return bool(said or answered)

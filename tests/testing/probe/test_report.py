@@ -13,8 +13,8 @@ from amqp_sansio.testing.probe.report import Example, Tally
 
 
 def test_the_shortest_example_is_kept() -> None:
-    tally = Tally("rule")
     long, short = Example(1, "a", ("x", "y"), b"", b""), Example(2, "a", ("x",), b"", b"")
+    tally = Tally("rule", long)
     tally.add(Finding("rule", True), long)
     tally.add(Finding("rule", True), short)
     assert tally.example is short

@@ -95,7 +95,7 @@ class ClientMachine(RuleBasedStateMachine):
                 self._over = True
                 return
             self._take(b"")
-        self._fail(found[1].rule, "the client lets it pass; expected: connection.close, or the end of the connection")
+        raise self._failure(found[1].rule, "the client lets it pass; expected: connection.close, or the end of the connection")
 
     # --- steps sent and received ----------------------------------------------------------------------------------------------
 
@@ -138,29 +138,26 @@ class ClientMachine(RuleBasedStateMachine):
                 raise self._failure(read.rule, f"the client: {read.text}")
             self._hear(read)
         if found[0] and found[0][0].speaker == "C":
-            self._fail(found[0][0].rule, f"the client: {found[0][0].text}")
+            raise self._failure(found[0][0].rule, f"the client: {found[0][0].text}")
 
     def _hear(self, step: Step) -> None:
         self._steps.append(step)
         if isinstance(step.said, s.Attach) and step.speaker == "client":
             self._setting = Setting(step.said.name or b"", step.channel)
-        word = ConnectionVoice(self._setting).hear(step)
-        if self._connection is not None and word is not None:
-            to = _CONNECTION.step(self._connection, word)
-            if to is None and step.speaker == "client" and not self._wrong:
-                self._fail("grammar of connection", f"legal: {', '.join(_CONNECTION.legal(self._connection))}")
-            self._connection = to
-        session = AttachmentVoice(self._setting).hear(step)
-        if self._session is not None and session is not None:
-            to = _ATTACHMENT.step(self._session, session)
-            if to is None and step.speaker == "client" and not self._wrong:
-                self._fail("grammar of session: attachment", f"legal: {', '.join(_ATTACHMENT.legal(self._session))}")
-            self._session = to
+        self._connection = self._moved("connection", self._connection, ConnectionVoice(self._setting).hear(step), step)
+        self._session = self._moved("session: attachment", self._session, AttachmentVoice(self._setting).hear(step), step)
         if step.verb == "connection.close-ok":
             self._over = True
 
-    def _fail(self, rule: str, text: str) -> None:
-        raise self._failure(rule, text)
+    def _moved(self, part: str, state: int | None, word: Word | None, step: Step) -> int | None:
+        """Returns the state of a grammar after a step, which is this word of it; None: nothing further is defined."""
+        if state is None or word is None:
+            return state
+        language = PARTS[part].language
+        to = language.step(state, word)
+        if to is None and step.speaker == "client" and not self._wrong:
+            raise self._failure(f"grammar of {part}", f"legal: {', '.join(language.legal(state))}")
+        return to
 
     def _failure(self, rule: str, text: str) -> AssertionError:
         lines = "\n".join(f"    {line}" for line in Conversation("client", self._steps).lines)

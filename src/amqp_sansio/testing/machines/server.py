@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Final
+from typing import ClassVar, NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from amqp_sansio.testing.probe.dialogue import Talk
-from amqp_sansio.testing.probe.judging import Finding
 from amqp_sansio.testing.probe.plans import Plan
 from amqp_sansio.testing.probe.rounds import Round
 from amqp_sansio.testing.speech.expected_rule import illegal
@@ -17,12 +16,11 @@ from amqp_sansio.testing.speech.parts import Part, parts_of
 from amqp_sansio.testing.speech.word_encoder import Setting
 
 
-class _Exchange:
+class _Exchange(NamedTuple):
     """The `exchange` of a machine as a transport."""
 
-    def __init__(self, exchange: Callable[[bytes], bytes | None], close: Callable[[], None]) -> None:
-        self.exchange: Final = exchange
-        self.close: Final = close
+    exchange: Callable[[bytes], bytes | None]
+    close: Callable[[], None]
 
 
 class ServerMachine(RuleBasedStateMachine):
@@ -64,8 +62,7 @@ class ServerMachine(RuleBasedStateMachine):
         part: Part = data.draw(st.sampled_from(parts_of(self.section)), label="part")
         ServerMachine._count += 1
         prefix = f"machine-{ServerMachine._count}-"
-        setting = Setting(f"{prefix}s".encode(), 1, prefix)
-        setting.user, setting.password, setting.virtual_host = self.user, self.password, self.virtual_host
+        setting = Setting(f"{prefix}s".encode(), 1, prefix, self.user, self.password, self.virtual_host)
         self.connect()
         self._led = Round(Plan(0, part.name, ()), Talk(_Exchange(self.exchange, self.disconnect), setting))
         self._over = not self._led.begin()
@@ -102,11 +99,8 @@ class ServerMachine(RuleBasedStateMachine):
     def _check(self) -> None:
         led = self._led
         assert led is not None
-        broken = [finding for finding in led.findings if not finding.kept]
-        for violation in led.talk.accused:
-            broken.append(Finding(violation.rule, False, f"the server: {violation.text or violation.said}"))
-        if broken:
-            first = broken[0]
+        first = next((finding for finding in (*led.findings, *led.accusations) if not finding.kept), None)
+        if first is not None:
             lines = "\n".join(f"    {line}" for line in led.conversation(first).lines)
             raise AssertionError(f"{first.rule}: {first.text}\n{lines}")
 

@@ -64,31 +64,27 @@ def judge(blame: Blame, word: str, answer: Answer) -> tuple[bool, str]:
     """Returns whether the rule permits this answer to a step that breaks it, and why not."""
     if answer.kind == "taken" and not blame.must:
         return True, "let pass, as deployed brokers do"
+    allowed, expected = _allowed(blame, word, answer)
     if answer.kind == "silent":
-        return False, f"no answer, also to what was asked behind it; expected: {_expected(blame, word)}"
-    if _allowed(blame, word, answer) or not blame.must:
+        return False, f"no answer, also to what was asked behind it; expected: {expected}"
+    if allowed or not blame.must:
         return True, str(answer)
-    return False, f"{answer}; expected: {_expected(blame, word)}"
+    return False, f"{answer}; expected: {expected}"
 
 
-def _connection(blame: Blame) -> bool:
-    return blame.rule.startswith("connection.") or FRAMING in blame.codes
-
-
-def _free(blame: Blame, word: str) -> bool:
-    """Returns whether no consequence is specified: many peers ignore attached, detach and detached that answer nothing."""
-    return blame.rule.startswith("session.att") and not word.endswith(":other")
-
-
-def _allowed(blame: Blame, word: str, answer: Answer) -> bool:
-    if _connection(blame):
+def _allowed(blame: Blame, word: str, answer: Answer) -> tuple[bool, str]:
+    """Returns whether the specification permits the answer, and what it permits."""
+    if blame.rule.startswith("connection.") or FRAMING in blame.codes:
         frames = answer.kind == "exception" and answer.code == COMMAND_INVALID
-        return answer.kind in ("closed", "ended") or (frames and blame.rule.startswith("assembly."))
-    if _free(blame, word):
-        return True
+        allowed = answer.kind in ("closed", "ended") or (frames and blame.rule.startswith("assembly."))
+        return allowed, "connection.close, or the end of the connection"
+    if blame.rule.startswith("session.att") and not word.endswith(":other"):
+        return True, "any"  # many peers ignore attached, detach and detached that answer nothing
     if blame.rule.startswith("session."):
-        return answer.kind in ("detached", "exception", "closed")
-    return answer.kind == "exception" and (not blame.codes or answer.code in codes(blame))
+        return answer.kind in ("detached", "exception", "closed"), "session.detached, or execution.exception"
+    wanted = codes(blame)
+    allowed = answer.kind == "exception" and (not blame.codes or answer.code in wanted)
+    return allowed, f"execution.exception {' or '.join(map(str, sorted(wanted)))}".rstrip()
 
 
 def codes(blame: Blame) -> frozenset[int]:
@@ -101,13 +97,3 @@ def codes(blame: Blame) -> frozenset[int]:
     verb = ".".join(blame.rule.split(".")[:2])
     rows = [each for each in COLUMNS.values() if each.command is not None and verb == each.command.VERB]
     return blame.codes | {int(code) for each in rows for code in (each.spec, each.qpid) if code is not None}
-
-
-def _expected(blame: Blame, word: str) -> str:
-    if _connection(blame):
-        return "connection.close, or the end of the connection"
-    if _free(blame, word):
-        return "any"
-    if blame.rule.startswith("session."):
-        return "session.detached, or execution.exception"
-    return f"execution.exception {' or '.join(map(str, sorted(codes(blame))))}".rstrip()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from random import Random
 from typing import Final, NamedTuple
 
@@ -71,36 +72,22 @@ def wrongs(part: Part) -> list[tuple[tuple[Word, ...], Word]]:
     return found
 
 
-def _each_once(parts: Sequence[Part], random: Random) -> Iterator[Callable[[int], Plan]]:
+def _each_once(parts: Sequence[Part], random: Random) -> Iterator[Plan]:
     """Yields everything to try once: conversations through every move first, then illegal steps, in any order."""
     for part in parts:
         for said in covering(part):
-            yield lambda number, part=part, said=said: Plan(number, part.name, said)  # type: ignore[misc]
+            yield Plan(0, part.name, said)
     names = {part.section for part in parts}
-    rest: list[Callable[[int], Plan]] = [
-        lambda number, each=each: Plan(number, each.section, (), None, each.condition.name)  # type: ignore[misc]
-        for each in trespasses(Setting())
-        if each.section in names
-    ]
-    for part in parts:
-        for way, word in wrongs(part):
-            rest.append(lambda number, part=part, way=way, word=word: Plan(number, part.name, way, word))  # type: ignore[misc]
+    rest = [Plan(0, each.section, (), None, each.condition.name) for each in trespasses(Setting()) if each.section in names]
+    rest += [Plan(0, part.name, way, word) for part in parts for way, word in wrongs(part)]
     random.shuffle(rest)
     yield from rest
 
 
-def plans(section: str | None, count: int, seed: int) -> Iterator[Plan]:
-    """Yields `count` plans, the same for the same seed.  Raises ValueError for an unknown section."""
-    parts = parts_of(section)
-    random = Random(seed)
-    number = 0
-    for make in _each_once(parts, random):
-        if number == count:
-            return
-        yield make(number)
-        number += 1
+def _at_random(parts: Sequence[Part], random: Random) -> Iterator[Plan]:
+    """Yields conversations without end, some of them with an illegal step."""
     samplers = {part.name: Sampler(part.client_led) for part in parts}
-    while number < count:
+    while True:
         part = random.choice(parts)
         said = samplers[part.name].word(random.randint(1, LONGEST), random.randrange)
         if said is None:
@@ -108,5 +95,12 @@ def plans(section: str | None, count: int, seed: int) -> Iterator[Plan]:
         state = part.language.run(said)
         candidates = illegal(part, state) if state is not None else ()
         wrong = random.choice(candidates) if candidates and random.random() < _ILLEGAL_SHARE else None
-        yield Plan(number, part.name, said, wrong)
-        number += 1
+        yield Plan(0, part.name, said, wrong)
+
+
+def plans(section: str | None, count: int, seed: int) -> Iterator[Plan]:
+    """Yields `count` plans, the same for the same seed.  Raises ValueError for an unknown section."""
+    parts = parts_of(section)
+    random = Random(seed)
+    for number, plan in enumerate(islice(chain(_each_once(parts, random), _at_random(parts, random)), count)):
+        yield plan._replace(number=number)

@@ -45,9 +45,7 @@ class Prober:
         self._plans: Final = plans(section, conversations, seed)
         self._only: Final = only
         self._seed: Final = seed
-        self._user: Final = user
-        self._password: Final = password
-        self._virtual_host: Final = virtual_host
+        self._login: Final = user, password, virtual_host
 
     def run(self) -> Report:
         """Runs all conversations.  Raises ProbeError when the server cannot be reached, or does not open a connection."""
@@ -73,9 +71,7 @@ class Prober:
 
     def _setting(self, number: int) -> Setting:
         prefix = f"probe-{self._seed}-{number}-"
-        setting = Setting(f"{prefix}s".encode(), 1, prefix)
-        setting.user, setting.password, setting.virtual_host = self._user, self._password, self._virtual_host
-        return setting
+        return Setting(f"{prefix}s".encode(), 1, prefix, *self._login)
 
     def _round(self, plan: Plan) -> Round:
         setting = self._setting(plan.number)
@@ -134,7 +130,7 @@ class Prober:
             talk = Talk(transport, self._setting(done.plan.number))
             talk.open()
             for number, name in enumerate(names):
-                self._forget(talk, number, exchange.Query(name), exchange.Delete(name))
+                self._forget(talk, number, name)
             for number, xid in enumerate(xids, len(names)):
                 talk.say(self._session(talk, number).step("client", dtx.Rollback(xid)))
                 talk.sync(1)
@@ -144,13 +140,13 @@ class Prober:
         finally:
             transport.close()
 
-    def _forget(self, talk: Talk, number: int, query: exchange.Query, delete: exchange.Delete) -> None:
+    def _forget(self, talk: Talk, number: int, name: str) -> None:
         voice = self._session(talk, number)
-        talk.say(voice.step("client", query))
+        talk.say(voice.step("client", exchange.Query(name)))
         talk.sync(1)
         results = [step.said.value for step in talk.steps if isinstance(step.said, Result)]
         if results and isinstance(results[-1], ExchangeQueryResult) and not results[-1].not_found:
-            talk.say(voice.step("client", delete))
+            talk.say(voice.step("client", exchange.Delete(name)))
             talk.sync(3)
 
     def _session(self, talk: Talk, number: int) -> Voice:

@@ -29,6 +29,11 @@ class Example(NamedTuple):
         """The size by which the shortest is found: steps, then octets."""
         return len(self.lines), len(self.client) + len(self.server)
 
+    @property
+    def shown(self) -> list[str]:
+        """The conversation with the octets of the client, for a report."""
+        return [f"        {line}" for line in (*self.lines, f"octets of the client: {self.client.hex()}")]
+
     def row(self) -> Json:
         """Returns the example for JSON."""
         return {
@@ -43,12 +48,12 @@ class Example(NamedTuple):
 class Tally:
     """The findings about one rule."""
 
-    def __init__(self, rule: str) -> None:
+    def __init__(self, rule: str, example: Example) -> None:
         self.rule: Final = rule
         self.kept = self.broken = 0
         self.ways: Final[dict[str, Example]] = {}
         """The shortest conversation for each way in which the rule was broken."""
-        self.example: Example | None = None
+        self.example = example
         """The shortest conversation that breaks the rule, or else the shortest that keeps it."""
 
     def add(self, finding: Finding, example: Example) -> None:
@@ -62,7 +67,7 @@ class Tally:
                 self.ways[finding.text] = example
         first_broken = not finding.kept and self.broken == 1
         same_kind = finding.kept == (self.broken == 0)
-        if self.example is None or first_broken or (same_kind and example.size < self.example.size):
+        if first_broken or (same_kind and example.size < self.example.size):
             self.example = example
 
     def row(self) -> Json:
@@ -72,7 +77,7 @@ class Tally:
             "kept": self.kept,
             "broken": self.broken,
             "ways": [{"answer": text, **_dict(way.row())} for text, way in sorted(self.ways.items())],
-            "example": None if self.example is None else self.example.row(),
+            "example": self.example.row(),
         }
 
 
@@ -112,10 +117,10 @@ class Report:
 
     def found(self, done: Round, finding: Finding) -> None:
         """Adds a finding of a conversation."""
-        tally = self.rules.setdefault(finding.rule, Tally(finding.rule))
         octets = done.talk.octets
         lines = tuple(done.conversation(finding).lines)
-        tally.add(finding, Example(done.plan.number, finding.text, lines, bytes(octets["client"]), bytes(octets["server"])))
+        example = Example(done.plan.number, finding.text, lines, bytes(octets["client"]), bytes(octets["server"]))
+        self.rules.setdefault(finding.rule, Tally(finding.rule, example)).add(finding, example)
 
     @property
     def broken(self) -> list[Tally]:
@@ -157,45 +162,42 @@ class Report:
 
     def lines(self, verbose: bool = False) -> list[str]:
         """Returns the report as text: totals, broken rules, kept rules, and the coverage of each part."""
-        lines = [f"{self.conversations} conversations: {len(self.kept)} rules kept, {len(self.broken) or 'none'} broken"]
-        if self.broken:
-            lines += ["", "Broken rules"]
+        broken: list[str] = []
         for tally in self.broken:
-            lines.append(f"  {tally.rule}: broken {_times(tally.broken)}, kept {_times(tally.kept)}")
-            for text, way in sorted(tally.ways.items(), key=lambda each: each[1].size):
-                lines.append(f"    {text}  (conversation {way.number})")
-            if tally.example is not None:
-                lines += [f"        {line}" for line in tally.example.lines]
-                lines.append(f"        octets of the client: {tally.example.client.hex()}")
-                lines.append(f"        octets of the server: {tally.example.server.hex()}")
-        if self.letter:
-            lines += ["", "Against the letter of the specification, as deployed servers do"]
-            lines += [f"  {rule}: {_times(count)}" for rule, count in sorted(self.letter.items())]
-        if self.unexplained:
-            lines += ["", "Faults of the probe, not of the server: please report them"]
-            lines += [f"  {text}" for text in self.unexplained]
-        if self.kept:
-            lines += ["", "Rules that were kept"]
+            broken.append(f"  {tally.rule}: broken {_times(tally.broken)}, kept {_times(tally.kept)}")
+            ways = sorted(tally.ways.items(), key=lambda each: each[1].size)
+            broken += [f"    {text}  (conversation {way.number})" for text, way in ways]
+            broken += [*tally.example.shown, f"        octets of the server: {tally.example.server.hex()}"]
+        kept: list[str] = []
         for tally in self.kept:
-            lines.append(f"  {tally.rule}: {_times(tally.kept)}")
-            if verbose and tally.example is not None:
-                lines += [f"        {line}" for line in tally.example.lines]
-                lines.append(f"        octets of the client: {tally.example.client.hex()}")
+            kept.append(f"  {tally.rule}: {_times(tally.kept)}")
+            kept += tally.example.shown if verbose else ()
+        tried: list[str] = []
         coverage = self.coverage()
-        if coverage:
-            lines += ["", "How much of the protocol was tried: steps of its grammar, of those that a client can lead to"]
         for name, covered, every, missing in coverage:
             if name.partition(":")[0] in self.not_offered:
-                lines.append(f"  {name}: not offered by this server")
-            elif not covered:
-                lines.append(f"  {name}: none of {every}")
-            else:
-                lines.append(f"  {name}: {covered} of {every}")
-            if verbose and name.partition(":")[0] not in self.not_offered:
-                lines += [f"        not tried: {each}" for each in missing]
+                tried.append(f"  {name}: not offered by this server")
+                continue
+            tried.append(f"  {name}: {covered or 'none'} of {every}")
+            tried += [f"        not tried: {each}" for each in missing] if verbose else ()
         if not verbose and any(missing for _, _, _, missing in coverage):
-            lines.append("  (--verbose names the steps that were not tried, and why)")
-        return lines
+            tried.append("  (--verbose names the steps that were not tried, and why)")
+        return [
+            f"{self.conversations} conversations: {len(self.kept)} rules kept, {len(self.broken) or 'none'} broken",
+            *_section("Broken rules", broken),
+            *_section(
+                "Against the letter of the specification, as deployed servers do",
+                [f"  {rule}: {_times(count)}" for rule, count in sorted(self.letter.items())],
+            ),
+            *_section("Faults of the probe, not of the server: please report them", [f"  {text}" for text in self.unexplained]),
+            *_section("Rules that were kept", kept),
+            *_section("How much of the protocol was tried: steps of its grammar, of those that a client can lead to", tried),
+        ]
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    """Returns lines below their title; nothing where there are none."""
+    return ["", title, *lines] if lines else []
 
 
 def _times(count: int) -> str:

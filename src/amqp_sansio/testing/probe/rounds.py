@@ -114,6 +114,11 @@ class Round:
         return self._state
 
     @property
+    def accusations(self) -> list[Finding]:
+        """The rules that an observer saw the server break."""
+        return [Finding(each.rule, False, f"the server: {each.text or each.said}") for each in self.talk.accused]
+
+    @property
     def hung_up(self) -> bool:
         """Whether the server has ended the connection without connection.close."""
         said = [step.said for step in self.talk.steps if step.speaker == "server"]
@@ -131,14 +136,6 @@ class Round:
             return ()
         legal = self.part.client_led.legal(self._led)
         return tuple([word for word in legal if speaker_of(word) == "client" and word in self.part.language.legal(self._state)])
-
-    def step(self, word: Word) -> bool:
-        """Sends a legal word, and gives the server time to answer; returns whether the conversation continues."""
-        return self._say(word, True)
-
-    def wrong(self, word: Word) -> None:
-        """Sends an illegal word, if it breaks a rule at all, and ends the conversation."""
-        self._break(word)
 
     def _objected(self) -> bool:
         channel = self.talk.setting.channel
@@ -186,15 +183,15 @@ class Round:
                     return  # the server has chosen another path
                 waits = not pipelined or after is None or speaker_of(after) == "server"
                 # The illegal step follows once all is received, so that what the server sent by then counts as before it.
-                if not self._say(word, waits, None if self.plan.wrong else after):
+                if not self.step(word, waits, None if self.plan.wrong else after):
                     return
             elif not self._wait(word):
                 return
         if self.plan.wrong is not None:
-            self._break(self.plan.wrong)
+            self.wrong(self.plan.wrong)
 
-    def _say(self, word: Word, waits: bool, after: Word | None = None) -> bool:
-        """Sends a legal word and may wait for its outcome; returns whether the conversation continues.
+    def step(self, word: Word, waits: bool = True, after: Word | None = None) -> bool:
+        """Sends a legal word and may give the server time to answer; returns whether the conversation continues.
 
         `after` is the planned word.
         """
@@ -296,7 +293,8 @@ class Round:
 
     # --- illegal steps --------------------------------------------------------------------------------------------------------
 
-    def _break(self, word: Word) -> None:
+    def wrong(self, word: Word) -> None:
+        """Sends an illegal word, if it breaks a rule at all, and ends the conversation."""
         assert self.part is not None
         steps = self.voice.say(word)
         found = blamed([*self.talk.steps, *steps[:1]])
@@ -353,8 +351,7 @@ class Round:
     def _end(self) -> None:
         if not self._crossing or not (self.talk.ended or "client:connection.close" in self.words):
             self.talk.leave()
-        for violation in self.talk.accused:
-            self.findings.append(Finding(violation.rule, False, f"the server: {violation.text or violation.said}"))
+        self.findings.extend(self.accusations)
         spoken = not self.not_offered and any(speaker_of(word) == "server" for word in self.words)
         if spoken and all(finding.kept for finding in self.findings if finding.rule == self.rule):
             self.findings.append(Finding(self.rule, True))

@@ -57,9 +57,7 @@ def blamed(steps: Iterable[Step]) -> tuple[int, Blame] | None:
     return None
 
 
-def spoken(
-    part: Part, words: Iterable[Word], setting: Setting | None = None, answered: Container[int] = ()
-) -> Conversation:
+def spoken(part: Part, words: Iterable[Word], setting: Setting | None = None, answered: Container[int] = ()) -> Conversation:
     """Returns a conversation of these words of a part, after the usual opening; does not judge it.
 
     The server gives the answers that it owes after the words with these indices.

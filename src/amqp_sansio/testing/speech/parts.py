@@ -195,4 +195,3 @@ def parts_of(section: str | None) -> list[Part]:
     if not found:
         raise ValueError(f"no section {section!r}: there are {', '.join(SECTIONS)}")
     return found
-

@@ -43,6 +43,9 @@ OLDER: Final = AMQP[:4] + bytes((0, 0, 9, 1))
 """A protocol header of an older version."""
 
 
+_TUNE: Final = c.Tune(255, 65535, 0, 120)
+
+
 @attrs.define(eq=False, repr=False)
 class Setting:
     """Names that a voice uses: the session, its channel, and the prefix of queue and exchange names; and its login."""
@@ -54,7 +57,7 @@ class Setting:
     password: str = ""
     virtual_host: str = ""
     mechanism: str = "ANONYMOUS"
-    tune: c.Tune = c.Tune(255, 65535, 0, 120)
+    tune: c.Tune = _TUNE
 
     def named(self, name: str) -> str:
         """Returns a name for a queue or exchange."""

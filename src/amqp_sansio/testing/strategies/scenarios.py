@@ -31,6 +31,18 @@ class Payload(NamedTuple):
     properties: MessageProperties | None
     body: bytes | None
 
+    @property
+    def header(self) -> list[Struct]:
+        """Both header structs, or the first one alone."""
+        return [self.delivery] if self.properties is None else [self.delivery, self.properties]
+
+    def addressed(self, key: str, exchange: str | None = None) -> Payload:
+        """Returns it with another address, of the same priority and delivery mode."""
+        priority, mode = self.delivery.priority, self.delivery.delivery_mode
+        return self._replace(
+            delivery=DeliveryProperties(priority=priority, delivery_mode=mode, exchange=exchange, routing_key=key)
+        )
+
 
 _EMPTY: Final = Payload(DeliveryProperties(), None, None)
 
@@ -78,10 +90,7 @@ class _Scene(Voice):
         self.steps.append(step)
 
     def client(self, said: Command, payload: Payload | None = None) -> None:
-        header: list[Struct] | None = None
-        if payload is not None:
-            header = [payload.delivery] + ([payload.properties] if payload.properties is not None else [])
-        self.add(Step("client", said, self.setting.channel, header=header, body=payload and payload.body))
+        self.add(self.step("client", said, header=payload and payload.header, body=payload and payload.body))
         if isinstance(said, queue.Query):
             self._asked = said.queue or ""
 
@@ -100,12 +109,8 @@ class _Scene(Voice):
 
     def _deliver(self, name: str, payload: Payload) -> None:
         self.unsettled.append(self.halves["server"].next_id)
-        delivery = payload.delivery
-        told = DeliveryProperties(
-            priority=delivery.priority, delivery_mode=delivery.delivery_mode, exchange="", routing_key=delivery.routing_key
-        )
-        header: list[Struct] = [told] + ([payload.properties] if payload.properties is not None else [])
-        self.add(Step("server", message.Transfer(name, 0, 0), self.setting.channel, header=header, body=payload.body))
+        header = payload.addressed(name, "").header
+        self.add(self.step("server", message.Transfer(name, 0, 0), header=header, body=payload.body))
 
     def act(self, action: str, number: int, payload: Payload) -> None:
         """Performs an action, where possible."""
@@ -140,10 +145,7 @@ class _Scene(Voice):
         self.answer()
 
     def _publish(self, name: str, payload: Payload) -> None:
-        given = payload.delivery
-        addressed = payload._replace(
-            delivery=DeliveryProperties(priority=given.priority, delivery_mode=given.delivery_mode, routing_key=name)
-        )
+        addressed = payload.addressed(name)
         self.client(message.Transfer("", 1, 0), addressed)
         if self.in_tx:
             self.held.append((name, addressed))
@@ -177,9 +179,8 @@ def scenarios(draw: st.DrawFn, *, max_size: int = 10, setting: Setting | None = 
         scene.answer()
     for action, number in actions:
         scene.act(ACTIONS[action], number, draw(_PAYLOADS) if ACTIONS[action] == "publish" else _EMPTY)
-    channel = scene.setting.channel
-    scene.add(Step("client", s.Detach(scene.setting.session), channel))
-    scene.add(Step("server", s.Detached(scene.setting.session, 0), channel))
+    scene.add(scene.step("client", s.Detach(scene.setting.session)))
+    scene.add(scene.step("server", s.Detached(scene.setting.session, 0)))
     closing = ConnectionVoice(scene.setting)
     for word in ("client:connection.close", "server:connection.close-ok"):
         for step in closing.say(word):
