@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Final, TypeAlias, TypeVar
 
 from amqp_sansio.grammar.automaton import START, Automaton, Word, explore
 
+World = TypeVar("World", bound=Hashable)
 Pair: TypeAlias = tuple[int | None, int | None]
 
 NOTHING: Final = Automaton([{}], ())
@@ -45,23 +46,17 @@ def sequence(*parts: Automaton | Word) -> Automaton:
 def repeated(part: Automaton | Word) -> Automaton:
     """Returns any number of conversations of `part`, including none (star)."""
     inner = _of(part)
-    # A state is a set of states of `inner`; it contains the first one wherever a new round may begin.
-    start = frozenset([START])
 
-    def moves(at: frozenset[int]) -> dict[Word, frozenset[int]]:
-        followers = _followers(inner, at)
-        return {
-            text: frozenset(states | {START}) if states & inner.finals else frozenset(states)
-            for text, states in followers.items()
-        }  # fmt: skip
+    def after(at: int | None) -> Iterator[tuple[Word, int]]:
+        if at is not None:
+            yield from inner.moves[at].items()
+        if ends(at):
+            yield from inner.moves[START].items()
 
-    # Wherever a round may begin, the conversation may end; but a first state that words lead back to must not count.
-    marked = explore(
-        (start, True),
-        lambda at: {text: (states, bool(states & inner.finals)) for text, states in moves(at[0]).items()},
-        lambda at: at[1],
-    )
-    return marked.minimal()
+    def ends(at: int | None) -> bool:
+        return at is None or at in inner.finals
+
+    return any_of(None, after, ends)  # None: nothing said, which is not the first state where words lead back to that
 
 
 def optional(part: Automaton | Word) -> Automaton:
@@ -135,26 +130,38 @@ def either(left: Automaton, right: Automaton) -> Automaton:
 def renamed(language: Automaton, name: Callable[[Word], Word | None]) -> Automaton:
     """Returns the language with renamed words; a word that becomes None is dropped."""
 
-    def closed(states: Iterable[int]) -> frozenset[int]:
-        known = set(states)
-        waiting = list(known)
-        while waiting:
-            for text, to in language.moves[waiting.pop()].items():
-                if name(text) is None and to not in known:
-                    known.add(to)
-                    waiting.append(to)
-        return frozenset(known)
+    def silently(at: int) -> list[int]:
+        """Returns the state, and those that dropped words lead to from there."""
+        known = [at]
+        for state in known:
+            dropped = [to for text, to in language.moves[state].items() if name(text) is None]
+            known += [to for to in dict.fromkeys(dropped) if to not in known]
+        return known
 
-    def moves(at: frozenset[int]) -> dict[Word, frozenset[int]]:
-        found: dict[Word, set[int]] = {}
-        for state in at:
+    def after(at: int) -> Iterator[tuple[Word, int]]:
+        for state in silently(at):
             for text, to in language.moves[state].items():
                 new = name(text)
                 if new is not None:
-                    found.setdefault(new, set()).add(to)
-        return {text: closed(states) for text, states in found.items()}
+                    yield new, to
 
-    return explore(closed([START]), moves, lambda at: bool(at & language.finals)).minimal()
+    return any_of(START, after, lambda at: not language.finals.isdisjoint(silently(at)))
+
+
+def any_of(start: World, after: Callable[[World], Iterable[tuple[Word, World]]], final: Callable[[World], bool]) -> Automaton:
+    """Returns the conversations that are possible in at least one of the worlds that `after` derives for each word.
+
+    An observer between two speakers does not know what either has received yet, nor which of several questions is answered.
+    """
+
+    def moves(at: frozenset[World]) -> Mapping[Word, frozenset[World]]:
+        found: dict[Word, set[World]] = {}
+        for world in at:
+            for text, then in after(world):
+                found.setdefault(text, set()).add(then)
+        return {text: frozenset(then) for text, then in found.items()}
+
+    return explore(frozenset([start]), moves, lambda at: any(final(world) for world in at)).minimal()
 
 
 def _of(part: Automaton | Word) -> Automaton:
@@ -173,43 +180,25 @@ def _pairs(left: Automaton, right: Automaton, wanted: Callable[[bool, bool], boo
     return explore(start, moves, lambda at: wanted(at[0] in left.finals, at[1] in right.finals)).minimal()
 
 
-def _followers(language: Automaton, at: frozenset[int]) -> dict[Word, set[int]]:
-    found: dict[Word, set[int]] = {}
-    for state in at:
-        for text, to in language.moves[state].items():
-            found.setdefault(text, set()).add(to)
-    return found
-
-
 def _concatenated(left: Automaton, right: Automaton) -> Automaton:
-    def entered(state: int) -> frozenset[int]:
-        return frozenset([START]) if state in left.finals else frozenset()
+    def after(at: tuple[bool, int]) -> Iterator[tuple[Word, tuple[bool, int]]]:
+        over, state = at  # whether the left part is over
+        if not over:
+            yield from [(text, (False, to)) for text, to in left.moves[state].items()]
+        if over or state in left.finals:
+            yield from [(text, (True, to)) for text, to in right.moves[state if over else START].items()]
 
-    def moves(at: tuple[int | None, frozenset[int]]) -> dict[Word, tuple[int | None, frozenset[int]]]:
-        ours = left.moves[at[0]] if at[0] is not None else {}
-        theirs = _followers(right, at[1])
-        found: dict[Word, tuple[int | None, frozenset[int]]] = {}
-        for text in ours.keys() | theirs.keys():
-            to = ours.get(text)
-            states = frozenset(theirs.get(text, ()))
-            found[text] = (to, states if to is None else states | entered(to))
-        return found
+    def ends(at: tuple[bool, int]) -> bool:
+        over, state = at
+        return state in right.finals if over else state in left.finals and START in right.finals
 
-    start: tuple[int | None, frozenset[int]] = (START, entered(START))
-    return explore(start, moves, lambda at: bool(at[1] & right.finals)).minimal()
+    return any_of((False, START), after, ends)
 
 
 def _shuffled(left: Automaton, right: Automaton) -> Automaton:
-    def moves(at: frozenset[tuple[int, int]]) -> dict[Word, frozenset[tuple[int, int]]]:
-        found: dict[Word, set[tuple[int, int]]] = {}
-        for one, other in at:
-            for text, to in left.moves[one].items():
-                found.setdefault(text, set()).add((to, other))
-            for text, to in right.moves[other].items():
-                found.setdefault(text, set()).add((one, to))
-        return {text: frozenset(states) for text, states in found.items()}
+    def after(at: tuple[int, int]) -> Iterator[tuple[Word, tuple[int, int]]]:
+        one, other = at
+        yield from [(text, (to, other)) for text, to in left.moves[one].items()]
+        yield from [(text, (one, to)) for text, to in right.moves[other].items()]
 
-    start = frozenset([(START, START)])
-    return explore(
-        start, moves, lambda at: any(one in left.finals and other in right.finals for one, other in at)
-    ).minimal()  # fmt: skip
+    return any_of((START, START), after, lambda at: at[0] in left.finals and at[1] in right.finals)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from amqp_sansio.grammar.algebra import answered, interleaved, one_of, optional, repeated, sequence, together, words
+from amqp_sansio.grammar.algebra import answered, any_of, interleaved, one_of, optional, repeated, sequence, together, words
 from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.grammar.connection import closing
-from amqp_sansio.grammar.pipelines import any_of
 
 CLIENT: Final = "client"
 SERVER: Final = "server"

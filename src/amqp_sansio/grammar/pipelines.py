@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from typing import TypeAlias, TypeVar
+from collections.abc import Collection, Iterable
+from typing import TypeAlias
 
-from amqp_sansio.grammar.automaton import Automaton, Word, explore
+from amqp_sansio.grammar.algebra import any_of
+from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.grammar.notation import Question
 
-World = TypeVar("World", bound=Hashable)
 _Owed: TypeAlias = tuple[tuple[Word, ...], tuple[Word, ...]]
 """The questions whose answers come in order, and those that may be answered at any time, sorted."""
 
@@ -40,19 +40,3 @@ def in_order(questions: Iterable[Question], most: int = 2, any_time: Collection[
 
     nothing: _Owed = ((), ())
     return any_of(nothing, after, lambda owed: owed == nothing)
-
-
-def any_of(start: World, after: Callable[[World], Iterable[tuple[Word, World]]], final: Callable[[World], bool]) -> Automaton:
-    """Returns the conversations that are possible in at least one of the worlds that `after` derives for each word.
-
-    An observer between two speakers does not know what either has received yet, nor which of several questions is answered.
-    """
-
-    def moves(at: frozenset[World]) -> Mapping[Word, frozenset[World]]:
-        found: dict[Word, set[World]] = {}
-        for world in at:
-            for text, then in after(world):
-                found.setdefault(text, set()).add(then)
-        return {text: frozenset(then) for text, then in found.items()}
-
-    return explore(frozenset([start]), moves, lambda at: any(final(world) for world in at)).minimal()

@@ -11,15 +11,14 @@ from amqp_sansio.testing.simulation.story import Story
 
 def test_it_tells_nothing_unless_it_is_wanted() -> None:
     story = Story(False)
-    story.tell("something")
+    story.tell(1, "something")
     assert story.lines == []
 
 
 def test_handshakes_are_left_out() -> None:
     story = Story(True)
     wire = Wire(ClientConnection(), Broker().connect())
-    story.step(3)
-    story.tell("client 1 connects")
+    story.tell(3, "client 1 connects")
     story.said(wire, "client 1", "east", "up", wire.client.data_to_send())
     assert story.lines == ["   3 client 1 connects"]
 

@@ -31,14 +31,20 @@ FORMAT_ID: Final = 1
 
 
 def _some(numbers: list[int], step: Step) -> list[int]:
-    """Returns one to five neighbours among these."""
-    start = step.a % len(numbers)
+    """Returns one to five neighbours among these; none among none."""
+    start = step.a % max(1, len(numbers))
     return numbers[start : start + 1 + step.b % 5]
 
 
 def _held(tenure: Tenure) -> list[int]:
     """Returns the ids of messages that the session holds and is not accepting."""
     return [id for id, item in tenure.held.items() if item.holder is tenure and item.accept is None]
+
+
+def _unasked(tenure: Tenure) -> list[int]:
+    """Returns the ids of messages that were delivered not acquired, and that the session has not asked for."""
+    asked = {id for ids in tenure.acquiring.values() for id in ids}
+    return [id for id in tenure.shown if id not in asked]
 
 
 def publish(world: World, line: Line, tenure: Tenure, step: Step) -> None:
@@ -109,10 +115,9 @@ def grant(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 def accept(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """Accepts some of the held messages."""
-    ids = _held(tenure)
+    ids = _some(_held(tenure), step)
     if not ids:
         return
-    ids = _some(ids, step)
     line.settle(tenure, *ids)
     said = tenure.session.accept(ids)
     items = [tenure.held[id] for id in ids]
@@ -143,11 +148,11 @@ def release(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """Releases some of the held messages, or of those that were delivered not acquired."""
     ids = _held(tenure)
     if tenure.shown and (not ids or step.c % 4 == 0):
-        ids = _some([id for id in tenure.shown if not [1 for asked in tenure.acquiring.values() if id in asked]] or [-1], step)
-        if ids == [-1]:
+        ids = _some(_unasked(tenure), step)
+        if not ids:
             return
+        line.settle(tenure, *ids)
         for id in ids:
-            line.settle(tenure, id)
             del tenure.shown[id]
         tenure.session.release(ids)
         world.tell(f"{line.name} has seen enough of transfers {ids}")
@@ -167,10 +172,9 @@ def give_back(world: World, line: Line, tenure: Tenure, ids: list[int], mark: bo
 
 def reject(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """Rejects messages for good: the queues have no alternate exchange."""
-    ids = _held(tenure)
+    ids = _some(_held(tenure), step)
     if not ids:
         return
-    ids = _some(ids, step)
     line.settle(tenure, *ids)
     items = [tenure.held.pop(id) for id in ids]
     take(tenure, tenure.session.reject(ids), items, None)
@@ -204,10 +208,8 @@ def cancel(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 def acquire(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """Asks to acquire some of the messages delivered not acquired."""
-    asked = {id for ids in tenure.acquiring.values() for id in ids}
-    ids = [id for id in tenure.shown if id not in asked]
+    ids = _some(_unasked(tenure), step)
     if ids:
-        ids = _some(ids, step)
         tenure.acquiring[tenure.session.acquire(ids)] = ids
         world.tell(f"{line.name} asks for {', '.join([tenure.shown[id].words for id in ids])}")
 

@@ -44,7 +44,7 @@ class Ending:
             line = self._visitor("the first client", site)
             self._rest([], False)
             session = self._session(line)
-            for name in (*QUEUES,):
+            for name in QUEUES:
                 session.send(queue.Declare(name, durable=name in DURABLE), sync=True)
             self._rest([], False)
             self._leave(line)
@@ -123,17 +123,15 @@ class Ending:
                 demand(False, DEADLOCK, "the manager does not come to its end")
             manager.hang_up()
         for line in self.there:
-            assert line.tenure is not None
             line.leaving = True
             line.harm()
-            session = line.tenure.session
+            session = line.present.session
             if session.state == "attached":
                 session.request_timeout(0)
         self._rest(self.there)
         for line in self.there:
-            assert line.tenure is not None
-            if line.tenure.session.state == "attached":
-                line.tenure.session.detach()
+            if line.present.session.state == "attached":
+                line.present.session.detach()
         self._rest(self.there)
         for line in self.there:
             self._leave(line)
@@ -148,8 +146,7 @@ class Ending:
 
     def _session(self, line: Line) -> Session:
         demand(line.ready, DEADLOCK, f"{line.name} does not get its session")
-        assert line.tenure is not None
-        return line.tenure.session
+        return line.present.session
 
     def _leave(self, line: Line) -> None:
         line.drop()
@@ -178,8 +175,7 @@ class Ending:
                         group.rolled_back()
             self._rest([], False)
         demand(not self._recover(line, session), DOUBT, f"{site.name} has branches in doubt that were rolled back")
-        tenure = line.tenure
-        assert tenure is not None
+        tenure = line.present
         for queued in QUEUES:
             session.send(queue.Declare(queued, durable=queued in DURABLE))
             tenure.queues[queued] = queued, True

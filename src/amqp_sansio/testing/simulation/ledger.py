@@ -49,7 +49,8 @@ class Ledger:
         )
         return item
 
-    def _born(self, item: Item) -> None:
+    def shown(self, item: Item) -> None:
+        """Records that a client sees a message: it is or was on its queue."""
         group = item.publish
         if group is not None and item.born != "yes":
             demand(group.outcome != "rolled back", ATOMICITY, f"{item.words} came, but {group.name} was rolled back")
@@ -59,16 +60,12 @@ class Ledger:
             group.committed()
         item.born = "yes"
 
-    def shown(self, item: Item) -> None:
-        """Records that a client sees a message without acquiring it."""
-        self._born(item)
-
     def received(self, tenure: Tenure, item: Item, redelivered: bool, now: float, destination: str | None) -> None:
         """Records that a client receives a message, to keep until it is settled.
 
         `destination` is None when the message did not arrive in the order of its queue.
         """
-        self._born(item)
+        self.shown(item)
         try:
             self._free(tenure, item, now)
             demand(redelivered or item.unmarked, DOUBLED, f"{item.words} came again without a mark")

@@ -103,8 +103,7 @@ class Manager:
         while not line.ready:
             line.come()
             yield
-        assert line.tenure is not None
-        return line.tenure.session
+        return line.present.session
 
     def _wait(self, line: Line, name: bytes, kind: type[E], which: Callable[[E], bool]) -> Waiting[E]:
         """Waits for such an event on that session.  Raises LostError when the session ends first."""
@@ -147,8 +146,7 @@ class Manager:
         taken = yield from self._take(line)
         if taken is None:
             return False
-        assert line.tenure is not None
-        tenure = line.tenure
+        tenure = line.present
         session = tenure.session
         group.due = line.due()
         branch = begin(self.world, line, tenure, branches[line.site.name], group)
@@ -162,8 +160,7 @@ class Manager:
 
         line = self.target
         session = yield from self._open(line)
-        assert line.tenure is not None
-        tenure = line.tenure
+        tenure = line.present
         branch = begin(self.world, line, tenure, branches[line.site.name], group)
         yield from self._well(line, session, next(reversed(tenure.asked)))
         made = self.world.ledger.publish(line.site.name, QUEUE, item.priority, tenure.name, True, group, False, 0)
@@ -194,8 +191,7 @@ class Manager:
         """Returns the id of a transfer that it holds; None when it closes before one arrives."""
         while True:
             session = yield from self._open(line)
-            tenure = line.tenure
-            assert tenure is not None
+            tenure = line.present
             held = [id for id, item in tenure.held.items() if item.holder is tenure]
             if self.closing:
                 return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import attrs
+
 from amqp_sansio.testing.simulation.outcome import Outcome
 from amqp_sansio.testing.simulation.plan import Plan, Step
 
@@ -50,9 +52,7 @@ class Shrinking:
         if failure is None or known is None or failure.rule != known.rule:
             return
         if failure.at:  # steps after the failure have no part in it
-            outcome = Outcome(
-                outcome.plan.only(outcome.plan.steps[: failure.at]), failure, outcome.counts, outcome.digest, outcome.story
-            )  # fmt: skip
+            outcome = attrs.evolve(outcome, plan=outcome.plan.only(outcome.plan.steps[: failure.at]))
         self.best = outcome
 
     def _remove(self) -> None:

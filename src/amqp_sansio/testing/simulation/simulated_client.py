@@ -64,6 +64,12 @@ class Line:
         """Whether the session can send commands."""
         return self.tenure is not None and not self.tenure.over and self.tenure.session.state == "attached" and self.open
 
+    @property
+    def present(self) -> Tenure:
+        """The session that it has."""
+        assert self.tenure is not None
+        return self.tenure
+
     def now(self) -> float:
         """Returns the time on its own clock."""
         return self.world.now * self.persona.rate
@@ -133,43 +139,37 @@ class Line:
 
     def hear(self, event: Event) -> None:
         """Updates the client's knowledge by an event, and raises Fault for an impossible one."""
-        tenure = self.tenure
         match event:
             case TransferReceived():
-                assert tenure is not None
-                self._received(tenure, event)
+                self._received(self.present, event)
             case CommandsCompleted():
-                assert tenure is not None
-                self._completed(tenure, event.ids)
+                self._completed(self.present, event.ids)
             case BranchAnswered():
-                assert tenure is not None
-                self._answered(tenure, event)
+                self._answered(self.present, event)
             case ResultReceived() if isinstance(event.value, Acquired):
-                assert tenure is not None
-                self._acquired(tenure, event.id, event.value.transfers)
+                self._acquired(self.present, event.id, event.value.transfers)
             case ConnectionOpened():
                 self.open = True
                 self.come()
             case SessionAttached():
-                assert tenure is not None
-                self._attached(tenure, event.resumed)
+                self._attached(self.present, event.resumed)
             case TimeoutGranted():
-                assert tenure is not None
-                tenure.granted = event.seconds
+                self.present.granted = event.seconds
             case SessionDetached():
                 demand(event.violation is None, LEGALITY, f"{self.name} on {self.site.name}: {event.violation}")
                 demand(event.origin is not Origin.VIOLATION, LEGALITY, f"{self.name}: the session is detached: {event.text}")
-                if tenure is not None and event.ended:
-                    self.over(tenure)
-                elif tenure is not None:
-                    tenure.harm(self.world.now)
+                if event.ended:
+                    self.over(self.present)
+                else:
+                    self.harm()
             case ConnectionClosed():
                 self._closed(event)
             case ExceptionReceived():
-                excused = self.tolerant or (tenure is not None and tenure.brittle)
-                if tenure is not None and tenure.branching and (self.site.crashes or tenure.late):
+                tenure = self.present
+                excused = self.tolerant or tenure.brittle
+                if tenure.branching and (self.site.crashes or tenure.late):
                     excused = True  # its branch was lost in a crash, or timed out
-                if tenure is not None and tenure.fleeting and self.site.crashes and event.error_code == 404:
+                if tenure.fleeting and self.site.crashes and event.error_code == 404:
                     excused = True  # the queue was deleted before its subscribe arrived
                 demand(excused, LEGALITY, f"{self.site.name} refuses what {self.name} says: {event.description}")
             case _:
@@ -336,8 +336,7 @@ class Line:
     def check_rest(self) -> None:
         """Checks that none of its commands is unanswered when no side has output left."""
         demand(self.ready, DEADLOCK, f"{self.name} does not come to {self.site.name}, although nothing is in its way")
-        tenure = self.tenure
-        assert tenure is not None
+        tenure = self.present
         doubt = tenure.session.in_doubt
         demand(not doubt, DEADLOCK, f"{self.site.name} never completes the commands {doubt} of {self.name}")
         for destination, allowance in tenure.allowances.items():

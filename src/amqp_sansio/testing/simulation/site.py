@@ -44,13 +44,9 @@ class Site:
         self.wires: Final[dict[ServedPeer, Wire]] = {}
         self.broker: Served = maker(CONFIG, None, ())
 
-    def now(self, now: float) -> float:
-        """Returns the time on its own clock."""
-        return now * self.rate
-
     def tick(self, now: float) -> None:
         """Advances the broker's clock."""
-        self.broker.tick(self.now(now))
+        self.broker.tick(now * self.rate)
 
     def turn(self, now: float) -> list[tuple[Wire, bytes]]:
         """Ticks the broker, lets it do all that it can, and sends its output; returns the wires and octets."""

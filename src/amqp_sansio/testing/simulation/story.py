@@ -17,22 +17,16 @@ class Story:
     def __init__(self, wanted: bool) -> None:
         self.wanted: Final = wanted
         self.lines: Final[list[str]] = []
-        self.at = 0
         self._ears: Final[dict[tuple[Wire, str], Ear]] = {}
-        self._held: list[str] = []
 
-    def step(self, at: int) -> None:
-        """Begins the next step."""
-        self.at = at
-
-    def tell(self, text: str) -> None:
-        """Adds a line about an actor."""
+    def tell(self, at: int, text: str) -> None:
+        """Adds a line about an actor in step `at`, 0 for none."""
         if self.wanted:
-            self.lines.append(f"{self.at or '':>4} {text}")
+            self.lines.append(f"{at or '':>4} {text}")
 
     def said(self, wire: Wire, speaker: str, listener: str, way: Literal["up", "down"], octets: bytes) -> None:
         """Adds the methods in octets that are sent."""
-        if not self.wanted or not octets:
+        if not self.wanted:
             return
         ear = self._ears.get((wire, way))
         if ear is None:

@@ -73,10 +73,8 @@ class World:
             ending.begin()
             for at, step in enumerate(self.plan.steps, 1):
                 self.at = at
-                self.story.step(at)
                 self.step(step)
             self.at = 0
-            self.story.step(0)
             ending.run()
         except Fault as fault:
             failure = Failure(fault.rule, fault.text, self.at)
@@ -88,8 +86,7 @@ class World:
 
     def tell(self, text: str) -> None:
         """Adds a line to the story."""
-        if self.story.wanted:
-            self.story.tell(text)
+        self.story.tell(self.at, text)
 
     # --- steps ----------------------------------------------------------------------------------------------------------------
 
@@ -103,9 +100,8 @@ class World:
         if does is None:
             OWN[step.verb](self, line, step)
         elif line.ready:
-            assert line.tenure is not None
             with suppress(ConnectionClosedError, SessionDetachedError, NoCredit):  # it lost a race with the other side
-                does(self, line, line.tenure, step)
+                does(self, line, line.present, step)
         else:
             self.approach(line)
         self.flow()
@@ -126,8 +122,7 @@ class World:
                 if octets:
                     happened = True
                     self._said(octets)
-                    if self.story.wanted:
-                        self.story.said(wire, line.name, line.site.name, "up", octets)
+                    self.story.said(wire, line.name, line.site.name, "up", octets)
         for site in self.sites:
             for wire, octets in site.turn(self.now):
                 happened = True
