@@ -11,7 +11,7 @@ OPENING = (
     "client:protocol-header", "server:protocol-header", "server:connection.start", "client:connection.start-ok",
     "server:connection.tune", "client:connection.tune-ok", "client:connection.open", "server:connection.open-ok",
 )  # fmt: skip
-C_CLOSE, C_OK, S_CLOSE, S_OK = connection.CLOSES[0], connection.CLOSES[1], connection.CLOSES[2], connection.CLOSES[3]
+C_CLOSE, C_OK, S_CLOSE, S_OK = connection.closes()
 WHOLE = connection.conversation()
 
 

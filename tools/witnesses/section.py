@@ -93,7 +93,7 @@ def dialogue(rows: Table) -> Automaton:
     for table in (connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER):
         language = automaton(table)
         for speaker in (connection_rows.CLIENT, connection_rows.SERVER):
-            own = [word for word in handshake.alphabet if word.startswith(f"{speaker}:") and word not in connection.CLOSES]
+            own = [word for word in handshake.alphabet if word.startswith(f"{speaker}:") and word not in connection.closes()]
             language = spread(language, f"{speaker}:{connection_rows.OTHER}", own)
         closes.append(language)
     return together(handshake, *closes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import reduce
+from operator import ne, or_
 from typing import Final, TypeAlias, TypeVar
 
 from amqp_sansio.grammar.automaton import START, Automaton, Word, explore
@@ -29,18 +31,12 @@ def words(*texts: Word) -> Automaton:
 
 def one_of(*choices: Automaton | Word) -> Automaton:
     """Returns the conversations of any of them (union)."""
-    result = NOTHING
-    for choice in choices:
-        result = _pairs(result, _of(choice), lambda left, right: left or right)
-    return result
+    return reduce(lambda one, other: _pairs(one, other, or_), map(_of, choices), NOTHING)
 
 
 def sequence(*parts: Automaton | Word) -> Automaton:
     """Returns the conversations of all parts one after the other (concatenation)."""
-    result = SILENCE
-    for part in parts:
-        result = _concatenated(result, _of(part))
-    return result
+    return reduce(_concatenated, map(_of, parts), SILENCE)
 
 
 def repeated(part: Automaton | Word) -> Automaton:
@@ -66,10 +62,7 @@ def optional(part: Automaton | Word) -> Automaton:
 
 def interleaved(*parts: Automaton | Word) -> Automaton:
     """Returns all interleavings of one conversation of each part (shuffle)."""
-    result = SILENCE
-    for part in parts:
-        result = _shuffled(result, _of(part))
-    return result
+    return reduce(_shuffled, map(_of, parts), SILENCE)
 
 
 def without(language: Automaton, *left_out: Word) -> Automaton:
@@ -124,7 +117,7 @@ def difference(left: Automaton, right: Automaton) -> Automaton:
 
 def either(left: Automaton, right: Automaton) -> Automaton:
     """Returns the conversations of exactly one of the two (symmetric difference)."""
-    return _pairs(left, right, lambda one, other: one != other)
+    return _pairs(left, right, ne)
 
 
 def renamed(language: Automaton, name: Callable[[Word], Word | None]) -> Automaton:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from amqp_sansio.grammar.algebra import answered, any_of, interleaved, one_of, optional, repeated, sequence, together, words
+from amqp_sansio.grammar.algebra import answered, any_of, one_of, optional, repeated, sequence, together, words
 from amqp_sansio.grammar.automaton import Automaton, Word
-from amqp_sansio.grammar.connection import closing
+from amqp_sansio.grammar.connection import closed, closes, closing
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
@@ -77,38 +77,32 @@ def connection(traffic: Traffic = Traffic()) -> Automaton:
     ends = ("server:connection.open-ok", "server:connection.redirect")[: 1 + traffic.redirects]
     opened = handshake(*ends)
     begun = one_of(opened.prefixes(), lost().prefixes())
-    closes = tuple([f"{who}:connection.{verb}" for who in (CLIENT, SERVER) for verb in ("close", "close-ok")])
-    by_client = words("client:connection.close", "server:connection.close-ok")
-    by_server = words("server:connection.close", "client:connection.close-ok")
     client, server = [tuple(w for w in opened.alphabet if w.startswith(who)) for who in (CLIENT, SERVER)]
-    used = (_from(CLIENTS[-1], *traffic.client), _from(ends[0], *traffic.server), _from(CLIENTS[0], *BEATS, *closes))
+    used = (_from(CLIENTS[-1], *traffic.client), _from(ends[0], *traffic.server), _from(CLIENTS[0], *BEATS, *closes()))
     spoken = together(
         begun,
         *used,
         closing(CLIENT, SERVER, (*client, *traffic.client, BEATS[0])),
         closing(SERVER, CLIENT, (*server, *traffic.server, BEATS[1])),
     )
-    closed = together(spoken, one_of(by_client, by_server, interleaved(by_client, by_server)))
+    whole = [together(spoken, closed()), refused(traffic.client)]
     sent_on = together(handshake(ends[-1]), _from(CLIENTS[-1], *traffic.client), _from(CLIENTS[0], *BEATS))
-    turned = refused(traffic.client, closes)
-    return one_of(closed, turned, sent_on) if traffic.redirects else one_of(closed, turned)
+    return one_of(*whole, sent_on) if traffic.redirects else one_of(*whole)
 
 
-def refused(traffic: Iterable[Word], closes: Iterable[Word]) -> Automaton:
+def refused(traffic: Iterable[Word]) -> Automaton:
     """Returns the conversations in which the server does not support the version.
 
     It sends its own header instead of start, and hangs up; the client's words in flight reach no reader.
     """
     client, other = words(*CLIENTS).prefixes(), "server:other-protocol-header"
-    ours = [word for word in closes if word.startswith(CLIENT)]
-    theirs = [word for word in closes if word not in ours]
     said = (CLIENTS[0], other)
     return together(
         client,
         sequence(*said),
-        sequence(repeated(one_of(BEATS[1], *theirs)), other),
+        sequence(repeated(one_of(BEATS[1], *closes()[2:])), other),
         _from(CLIENTS[-1], *traffic),
-        _from(CLIENTS[0], *BEATS, *ours, *theirs),
+        _from(CLIENTS[0], *BEATS, *closes()),
         closing(CLIENT, SERVER, (*CLIENTS, *traffic, BEATS[0])),
         closing(SERVER, CLIENT, (other, BEATS[1])),
     )
@@ -125,17 +119,15 @@ def channel(opens: Mapping[Word, Word]) -> Automaton:
 
 
 def _life(ask: Word, answer: Word) -> Automaton:
-    closes = tuple([f"{who}:channel.{verb}" for who in (CLIENT, SERVER) for verb in ("close", "close-ok")])
-    by_client = words("client:channel.close", "server:channel.close-ok")
-    by_server = words("server:channel.close", "client:channel.close-ok")
+    ends = closes("channel")
     early = repeated(one_of("client:work", "client:channel.close"))
-    opened = sequence(answer, repeated(one_of("client:work", "server:work", *closes)))
-    refused = sequence("server:channel.close", repeated(one_of("client:work", *closes)))
+    opened = sequence(answer, repeated(one_of("client:work", "server:work", *ends)))
+    refused = sequence("server:channel.close", repeated(one_of("client:work", *ends)))
     return together(
         sequence(ask, early, one_of(opened, refused)),
         closing(CLIENT, SERVER, (ask, "client:work"), "channel"),
         closing(SERVER, CLIENT, (answer, "server:work"), "channel"),
-        one_of(by_client, by_server, interleaved(by_client, by_server)),
+        closed("channel"),
     )
 
 

@@ -13,7 +13,6 @@ from amqp_sansio.grammar.automaton import Automaton, Word
 
 USE: Final = ("client:session-traffic", "server:session-traffic")
 BEATS: Final = ("client:connection.heartbeat", "server:connection.heartbeat")
-CLOSES: Final = tuple([f"{who}:connection.{verb}" for who in ("client", "server") for verb in ("close", "close-ok")])
 
 
 def negotiation() -> Automaton:
@@ -42,6 +41,18 @@ def handshake() -> Automaton:
     return one_of(refusal(), sequence(negotiation(), one_of(opened, redirected)))
 
 
+def closes(what: str = "connection") -> tuple[Word, ...]:
+    """Returns the words by which a connection or a channel is closed."""
+    return tuple([f"{who}:{what}.{verb}" for who in ("client", "server") for verb in ("close", "close-ok")])
+
+
+def closed(what: str = "connection") -> Automaton:
+    """Returns the closes alone, each with its answer: by the client, by the server, or by both at once."""
+    close, ok, other_close, other_ok = closes(what)
+    both = words(close, other_ok), words(other_close, ok)
+    return one_of(*both, interleaved(*both))
+
+
 def closing(speaker: str, other: str, says: tuple[Word, ...], what: str = "connection") -> Automaton:
     """Returns close-connection as far as it binds one speaker; `says` are its legal words until it has closed.
 
@@ -65,19 +76,16 @@ def conversation() -> Automaton:
 
     Ends when every close is answered, with a redirect, or refused; EOF may come anywhere (`prefixes`).
     """
-    by_client = words("client:connection.close", "server:connection.close-ok")
-    by_server = words("server:connection.close", "client:connection.close-ok")
     spoken = together(
         handshake().prefixes(),
-        sequence(_headers(), repeated(one_of(*CLOSES))),
+        sequence(_headers(), repeated(one_of(*closes()))),
         closing("client", "server", _said_by("client")),
         closing("server", "client", _said_by("server")),
     )
-    closed = together(spoken, one_of(by_client, by_server, interleaved(by_client, by_server)))
     redirected = sequence(
         negotiation(), interleaved("client:connection.open", repeated(one_of(*BEATS))), "server:connection.redirect"
     )  # fmt: skip
-    return one_of(closed, redirected, refusal())
+    return one_of(together(spoken, closed()), redirected, refusal())
 
 
 def _headers() -> Automaton:
