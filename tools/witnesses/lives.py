@@ -16,6 +16,7 @@ from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.grammar.algebra import without
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.endpoint import endpoint
 from amqp_sansio.grammar.walks import Conversation
@@ -27,7 +28,6 @@ from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.tables import endpoint as rows
 from amqp_sansio.tables.session import ATTACH, ATTACHED, DETACH, EXPECTED
 from amqp_sansio.testing.link import Link
-from amqp_sansio.testing.speech.parts import without
 from amqp_sansio.testing.speech.step import Speaker
 from amqp_sansio.wire.frames import frame_command, frame_control
 from tools.witnesses.coverage import generated
