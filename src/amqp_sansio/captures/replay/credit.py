@@ -54,9 +54,7 @@ class CreditLine:
             if len(self.subscriptions) >= SUBSCRIPTIONS:
                 del self.subscriptions[next(iter(self.subscriptions))]
             self.subscriptions.pop(name, None)
-            made = self.subscriptions[name] = Subscription(command.queue)
-            self._tell(time, name, made, event)
-            return
+            self.subscriptions[name] = Subscription(command.queue)
         found = self.subscriptions.get(name)
         if found is None:
             return

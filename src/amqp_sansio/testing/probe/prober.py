@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from typing import Final
 
 from amqp_sansio.spec import dtx, exchange
@@ -55,13 +56,10 @@ class Prober:
 
     def greet(self) -> None:
         """Opens a connection and closes it.  Raises ProbeError when the server cannot be reached, or does not open it."""
-        transport = self._connect()
-        try:
+        with closing(self._connect()) as transport:
             talk = Talk(transport, self._setting(0))
             talk.open()
             talk.leave()
-        finally:
-            transport.close()
 
     def rounds(self) -> Iterator[Round]:
         """Runs the conversations one by one, and yields each."""
@@ -98,11 +96,10 @@ class Prober:
         """Runs the conversation.  A server that is gone gets more chances, as it may be restarted."""
         left = CHANCES
         while True:
-            transport: Transport | None = None
             try:
-                transport = self._connect()
-                done = Round(plan, Talk(transport, setting), trespass)
-                done.run()
+                with closing(self._connect()) as transport:
+                    done = Round(plan, Talk(transport, setting), trespass)
+                    done.run()
                 self._gone = False
                 return done
             except ProbeError:
@@ -110,23 +107,17 @@ class Prober:
                     raise
                 self._is_gone(self._last)
                 left -= 1
-            finally:
-                if transport is not None:
-                    transport.close()
 
     def _tidy(self, done: Round, setting: Setting) -> None:
         """Removes what outlives the session: declared exchanges and prepared branches."""
         said = [step.said for step in done.talk.steps if step.speaker == "client"]
-        names = sorted({each.exchange or "" for each in said if isinstance(each, exchange.Declare) and not each.passive})
-        names = [name for name in names if name.startswith(setting.prefix)]
+        declared = {each.exchange or "" for each in said if isinstance(each, exchange.Declare) and not each.passive}
+        names = sorted([name for name in declared if name.startswith(setting.prefix)])
         xids = list(dict.fromkeys([each.xid for each in said if isinstance(each, dtx.Prepare) and each.xid is not None]))
         if (not names and not xids) or done.not_offered or self._gone:
             return
-        try:
-            transport = self._connect()
-        except ProbeError:
-            return  # the next conversation will show it
-        try:
+        # The server was good enough for the conversation; whether it is gone, the next one will show.
+        with suppress(ProbeError), closing(self._connect()) as transport:
             talk = Talk(transport, self._setting(done.plan.number))
             talk.open()
             for number, name in enumerate(names):
@@ -135,10 +126,6 @@ class Prober:
                 talk.say(self._session(talk, number).step("client", dtx.Rollback(xid)))
                 talk.sync(1)
             talk.leave()
-        except ProbeError:
-            pass  # it was good enough for the conversation
-        finally:
-            transport.close()
 
     def _forget(self, talk: Talk, number: int, name: str) -> None:
         voice = self._session(talk, number)

@@ -34,7 +34,7 @@ class Example(NamedTuple):
         """The conversation with the octets of the client, for a report."""
         return [f"        {line}" for line in (*self.lines, f"octets of the client: {self.client.hex()}")]
 
-    def row(self) -> Json:
+    def row(self) -> dict[str, Json]:
         """Returns the example for JSON."""
         return {
             "number": self.number,
@@ -76,14 +76,9 @@ class Tally:
             "rule": self.rule,
             "kept": self.kept,
             "broken": self.broken,
-            "ways": [{"answer": text, **_dict(way.row())} for text, way in sorted(self.ways.items())],
+            "ways": [{"answer": text, **way.row()} for text, way in sorted(self.ways.items())],
             "example": self.example.row(),
         }
-
-
-def _dict(row: Json) -> dict[str, Json]:
-    assert isinstance(row, dict)
-    return row
 
 
 class Report:

@@ -67,7 +67,8 @@ class Round:
         self.words: Final[list[Word]] = []
         self.not_offered = False
         """Whether the server says that it does not implement this class."""
-        self._state: int | None = START
+        self.state: int | None = START
+        """The state in the grammar; None where the grammar defines nothing further."""
         self._led: int | None = START
         self._live = False
         self._refused = False
@@ -109,11 +110,6 @@ class Round:
         return True
 
     @property
-    def state(self) -> int | None:
-        """The state in the grammar; None where the grammar defines nothing further."""
-        return self._state
-
-    @property
     def accusations(self) -> list[Finding]:
         """The rules that an observer saw the server break."""
         return [Finding(each.rule, False, f"the server: {each.text or each.said}") for each in self.talk.accused]
@@ -132,10 +128,10 @@ class Round:
     @property
     def choices(self) -> tuple[Word, ...]:
         """The legal next words of the client, when the server only answers."""
-        if self.part is None or self._state is None or self._led is None or self.talk.ended:
+        if self.part is None or self.state is None or self._led is None or self.talk.ended:
             return ()
         legal = self.part.client_led.legal(self._led)
-        return tuple([word for word in legal if speaker_of(word) == "client" and word in self.part.language.legal(self._state)])
+        return tuple([word for word in legal if speaker_of(word) == "client" and word in self.part.language.legal(self.state)])
 
     def _objected(self) -> bool:
         channel = self.talk.setting.channel
@@ -153,7 +149,7 @@ class Round:
             self._go(word)
 
     def _go(self, word: Word) -> None:
-        if self.part is None or self._state is None:
+        if self.part is None or self.state is None:
             return
         self.words.append(word)
         if self._led is not None:
@@ -161,11 +157,11 @@ class Round:
             if to is not None:
                 self.moves.append((self._led, word))
             self._led = to
-        to = self.part.language.step(self._state, word)
+        to = self.part.language.step(self.state, word)
         if to is None and speaker_of(word) == "server" and not self._refused:
-            legal = ", ".join(self.part.language.legal(self._state))
+            legal = ", ".join(self.part.language.legal(self.state))
             self.findings.append(Finding(self.rule, False, f"the server says {word.partition(':')[2]}; legal: {legal}"))
-        self._state = to
+        self.state = to
 
     # --- sending --------------------------------------------------------------------------------------------------------------
 
@@ -176,10 +172,10 @@ class Round:
         assert self.part is not None
         pipelined = any(speaker_of(word) == "server" for word in self.part.client_led.alphabet)
         for word, after in zip(self.plan.words, (*self.plan.words[1:], None), strict=False):
-            if self._state is None or self.talk.ended:
+            if self.state is None or self.talk.ended:
                 return
             if speaker_of(word) == "client":
-                if self.part.language.step(self._state, word) is None:
+                if self.part.language.step(self.state, word) is None:
                     return  # the server has chosen another path
                 waits = not pipelined or after is None or speaker_of(after) == "server"
                 # The illegal step follows once all is received, so that what the server sent by then counts as before it.
@@ -319,7 +315,7 @@ class Round:
 
     def _answer_to(self, blame: Blame, word: Word, steps: list[Step]) -> None:
         self._refused = True  # from here on the grammar defines nothing
-        self._state = None
+        self.state = None
         if not self._crossing:
             self.talk.heard_all()
         mark = len(self.talk.steps)

@@ -118,10 +118,6 @@ class Manager:
                 raise LostError
             yield
 
-    def _status(self, line: Line, session: Session, id: int) -> Waiting[XaStatus | None]:
-        answered = yield from self._wait(line, session.name, BranchAnswered, lambda event: event.id == id)
-        return answered.status
-
     # --- its work -------------------------------------------------------------------------------------------------------------
 
     def _transfer(self) -> Waiting[None]:
@@ -183,8 +179,8 @@ class Manager:
 
     def _well(self, line: Line, session: Session, id: int) -> Waiting[None]:
         """Waits for the answer to a command.  Raises LostError unless it is XA_OK."""
-        status = yield from self._status(line, session, id)
-        if status is not XaStatus.XA_OK or session.state != "attached":
+        answered = yield from self._wait(line, session.name, BranchAnswered, lambda event: event.id == id)
+        if answered.status is not XaStatus.XA_OK or session.state != "attached":
             raise LostError
 
     def _take(self, line: Line) -> Waiting[int | None]:

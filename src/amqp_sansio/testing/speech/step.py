@@ -165,7 +165,7 @@ class Conversation(Sequence[Step]):
 
     def octets(self, speaker: Speaker) -> bytes:
         """Returns everything that one speaker sends."""
-        return b"".join([step.octets for step in self.steps if step.speaker == speaker])
+        return b"".join([step.octets for step in self.by(speaker)])
 
     @property
     def words(self) -> tuple[str, ...]:

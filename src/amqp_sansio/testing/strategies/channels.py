@@ -50,8 +50,7 @@ def wrong_channel_conversations(
     draw: st.DrawFn, dialect: str | None = None, name: str | None = None, *, max_size: int = LONGEST
 ) -> ChannelConversation:
     """Generates conversations whose last word is illegal in the grammar."""
-    part = draw(channel_parts(dialect, name))
-    legal = draw(words(part.language(), max_size))
-    wrong = part.wrong(legal)
+    legal = draw(channel_conversations(dialect, name, max_size=max_size))
+    wrong = legal.part.wrong(legal.words)
     assume(wrong)
-    return _said(part, (*legal, draw(st.sampled_from(wrong))))
+    return _said(legal.part, (*legal.words, draw(st.sampled_from(wrong))))
