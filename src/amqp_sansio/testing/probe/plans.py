@@ -59,17 +59,8 @@ def _caused(part: Part, said: tuple[Word, ...]) -> tuple[Word, ...]:
 
 def wrongs(part: Part) -> list[tuple[tuple[Word, ...], Word]]:
     """Returns every illegal word of the client in every state that it can bring about, after the shortest path there."""
-    found: list[tuple[tuple[Word, ...], Word]] = []
-    seen: set[tuple[int, Word]] = set()
-    for way in shortest_to_each(part.client_led).values():
-        state = part.language.run(way)
-        if state is None:
-            continue
-        for word in illegal(part, state):
-            if (state, word) not in seen:
-                seen.add((state, word))
-                found.append((way, word))
-    return found
+    ways = [(way, part.language.run(way)) for way in shortest_to_each(part.client_led).values()]
+    return [(way, word) for way, state in ways if state is not None for word in illegal(part, state)]
 
 
 def _each_once(parts: Sequence[Part], random: Random) -> Iterator[Plan]:
