@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.engine.xid import xid
@@ -16,10 +16,7 @@ from amqp_sansio.testing.simulation.plan import Step
 from amqp_sansio.testing.simulation.session_model import Branch, Tenure
 from amqp_sansio.testing.simulation.simulated_client import BRITTLE, Line
 
-if TYPE_CHECKING:
-    from amqp_sansio.testing.simulation.world import World
-
-Doing: TypeAlias = "Callable[[World, Line, Tenure, Step], None]"
+Doing: TypeAlias = Callable[[Line, Tenure, Step], None]
 
 DURABLE: Final = ("red", "blue")
 QUEUES: Final = (*DURABLE, "grey", BRITTLE)
@@ -47,7 +44,7 @@ def _unasked(tenure: Tenure) -> list[int]:
     return [id for id in tenure.shown if id not in asked]
 
 
-def publish(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def publish(line: Line, tenure: Tenure, step: Step) -> None:
     """Publishes one to four messages to one queue."""
     name = _TARGETS[step.a % len(_TARGETS)] if tenure.branch is None else DURABLE[step.a % len(DURABLE)]
     priority = _PRIORITIES[step.b % len(_PRIORITIES)]
@@ -57,20 +54,20 @@ def publish(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     for _ in range(1 + step.c // 64 % 4):
         group = tenure.work
         brittle = name == BRITTLE or (name not in DURABLE and line.site.crashes > 0)
-        item = world.ledger.publish(line.site.name, name, priority, tenure.name, lasts, group, brittle, size)
+        item = line.world.ledger.publish(line.site.name, name, priority, tenure.name, lasts, group, brittle, size)
         id = tenure.session.publish(
             "", body=item.body, routing_key=name, priority=priority,
             delivery_mode=DeliveryMode.PERSISTENT if lasts else DeliveryMode.NON_PERSISTENT
         )  # fmt: skip
         tenure.publishing[id] = item
         said.append(item.words)
-        world.count["published"] += 1
+        line.world.count["published"] += 1
     where = f" in {tenure.work.name}" if tenure.work is not None else ""
     kind = "persistent" if lasts else "transient"
-    world.tell(f"{line.name} publishes {', '.join(said)} to {name} of {line.site.name} ({kind}, priority {priority}){where}")
+    line.tell(f"{line.name} publishes {', '.join(said)} to {name} of {line.site.name} ({kind}, priority {priority}){where}")
 
 
-def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def subscribe(line: Line, tenure: Tenure, step: Step) -> None:
     """Subscribes to a queue, with window or credit flow, to consume or to browse."""
     name = _TARGETS[step.a % len(_TARGETS)]
     looks = line.persona.kind == "looker" and step.c % 3 != 0
@@ -84,7 +81,7 @@ def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     if name not in DURABLE:
         session.send(queue.Declare(name))  # it may have been lost in a crash
     if mode and not looks:
-        world.ledger.leak(line.site.name, name)
+        line.world.ledger.leak(line.site.name, name)
     subscription = session.subscribe(name, destination, acquire_mode=AcquireMode(looks), accept_mode=AcceptMode(bool(mode)))
     window = step.b % 2 == 0
     if not window:
@@ -92,28 +89,28 @@ def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     tenure.queues[destination] = name, not looks
     allowance = tenure.allowances[destination] = Allowance(destination, window)
     how = f"{'browse' if looks else 'take'}, {'window' if window else 'credit'} mode{', no accept' if mode else ''}"
-    world.tell(f"{line.name} subscribes to {name} of {line.site.name} ({how})")
-    _grant(world, line, tenure, destination, allowance, step)
+    line.tell(f"{line.name} subscribes to {name} of {line.site.name} ({how})")
+    _grant(line, tenure, destination, allowance, step)
 
 
-def _grant(world: World, line: Line, tenure: Tenure, destination: str, allowance: Allowance, step: Step) -> None:
+def _grant(line: Line, tenure: Tenure, destination: str, allowance: Allowance, step: Step) -> None:
     messages = 1 + step.c % 5
     octets = 2000 * messages if step.c // 5 % 5 == 0 else ENDLESS
     tenure.session.subscriptions[destination].grant(messages, octets)
     allowance.grant(messages, octets)
-    world.tell(
+    line.tell(
         f"{line.name} grants {messages} messages{'' if octets == ENDLESS else f' and {octets} octets'} to {destination!r}"
     )
 
 
-def grant(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def grant(line: Line, tenure: Tenure, step: Step) -> None:
     """Grants a subscription more credit."""
     name = _subscription(tenure, step)
     if name is not None:
-        _grant(world, line, tenure, name, tenure.allowances[name], step)
+        _grant(line, tenure, name, tenure.allowances[name], step)
 
 
-def accept(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def accept(line: Line, tenure: Tenure, step: Step) -> None:
     """Accepts some of the held messages."""
     ids = _some(_held(tenure), step)
     if not ids:
@@ -127,7 +124,7 @@ def accept(world: World, line: Line, tenure: Tenure, step: Step) -> None:
         for id in ids:
             del tenure.held[id]
     where = f" in {group.name}" if group is not None else ""
-    world.tell(f"{line.name} accepts {', '.join([item.words for item in items])}{where}")
+    line.tell(f"{line.name} accepts {', '.join([item.words for item in items])}{where}")
 
 
 def take(tenure: Tenure, said: int, items: list[Item], group: Group | None) -> None:
@@ -144,7 +141,7 @@ def take(tenure: Tenure, said: int, items: list[Item], group: Group | None) -> N
                 item.holder = None
 
 
-def release(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def release(line: Line, tenure: Tenure, step: Step) -> None:
     """Releases some of the held messages, or of those that were delivered not acquired."""
     ids = _held(tenure)
     if tenure.shown and (not ids or step.c % 4 == 0):
@@ -155,22 +152,22 @@ def release(world: World, line: Line, tenure: Tenure, step: Step) -> None:
         for id in ids:
             del tenure.shown[id]
         tenure.session.release(ids)
-        world.tell(f"{line.name} has seen enough of transfers {ids}")
+        line.tell(f"{line.name} has seen enough of transfers {ids}")
     elif ids:
-        give_back(world, line, tenure, _some(ids, step), step.c % 2 == 0)
+        give_back(line, tenure, _some(ids, step), step.c % 2 == 0)
 
 
-def give_back(world: World, line: Line, tenure: Tenure, ids: list[int], mark: bool) -> None:
+def give_back(line: Line, tenure: Tenure, ids: list[int], mark: bool) -> None:
     """Releases held messages."""
     line.settle(tenure, *ids)
     tenure.session.release(ids, mark)
     items = [tenure.held.pop(id) for id in ids]
     for item in items:
-        world.ledger.released(item, mark)
-    world.tell(f"{line.name} releases {', '.join([item.words for item in items])}{' and marks them' if mark else ''}")
+        line.world.ledger.released(item, mark)
+    line.tell(f"{line.name} releases {', '.join([item.words for item in items])}{' and marks them' if mark else ''}")
 
 
-def reject(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def reject(line: Line, tenure: Tenure, step: Step) -> None:
     """Rejects messages for good: the queues have no alternate exchange."""
     ids = _some(_held(tenure), step)
     if not ids:
@@ -178,7 +175,7 @@ def reject(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     line.settle(tenure, *ids)
     items = [tenure.held.pop(id) for id in ids]
     take(tenure, tenure.session.reject(ids), items, None)
-    world.tell(f"{line.name} rejects {', '.join([item.words for item in items])}")
+    line.tell(f"{line.name} rejects {', '.join([item.words for item in items])}")
 
 
 def _subscription(tenure: Tenure, step: Step) -> str | None:
@@ -189,121 +186,121 @@ def _subscription(tenure: Tenure, step: Step) -> str | None:
 def _ends_credit(end: Callable[[Subscription], int], told: str) -> Doing:
     """Returns what withdraws all credit of a subscription: stop, or flush, which first requests the messages available now."""
 
-    def doing(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+    def doing(line: Line, tenure: Tenure, step: Step) -> None:
         name = _subscription(tenure, step)
         if name is not None:
             tenure.allowances[name].end(end(tenure.session.subscriptions[name]))
-            world.tell(f"{line.name} {told} {name!r}")
+            line.tell(f"{line.name} {told} {name!r}")
 
     return doing
 
 
-def cancel(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def cancel(line: Line, tenure: Tenure, step: Step) -> None:
     """Cancels a subscription; messages already received can still be settled."""
     name = _subscription(tenure, step)
     if name is not None:
         tenure.session.subscriptions[name].cancel()
-        world.tell(f"{line.name} cancels {name!r}")
+        line.tell(f"{line.name} cancels {name!r}")
 
 
-def acquire(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def acquire(line: Line, tenure: Tenure, step: Step) -> None:
     """Asks to acquire some of the messages delivered not acquired."""
     ids = _some(_unasked(tenure), step)
     if ids:
         tenure.acquiring[tenure.session.acquire(ids)] = ids
-        world.tell(f"{line.name} asks for {', '.join([tenure.shown[id].words for id in ids])}")
+        line.tell(f"{line.name} asks for {', '.join([tenure.shown[id].words for id in ids])}")
 
 
-def sync(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def sync(line: Line, tenure: Tenure, step: Step) -> None:
     """Sends a barrier."""
     tenure.syncs[tenure.session.sync()] = None
-    world.tell(f"{line.name} says sync")
+    line.tell(f"{line.name} says sync")
 
 
-def decide(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def decide(line: Line, tenure: Tenure, step: Step) -> None:
     """Commits or rolls back the local transaction."""
     group = tenure.group
     if not tenure.transactional or group is None:
         return
     mine = [id for id, item in tenure.held.items() if item.accept is group]
-    number = len([each for each in world.ledger.groups if each.name.endswith(f" of {tenure.name}")]) + 1
-    tenure.group = world.ledger.group(f"transaction {number} of {tenure.name}")
+    number = len([each for each in line.world.ledger.groups if each.name.endswith(f" of {tenure.name}")]) + 1
+    tenure.group = line.world.ledger.group(f"transaction {number} of {tenure.name}")
     if step.a % 5 < 3:
         group.outcome = "asked"
         for id in mine:
             del tenure.held[id]
         tenure.deciding[tenure.session.tx.commit()] = group
-        world.tell(f"{line.name} commits {group.name}")
+        line.tell(f"{line.name} commits {group.name}")
     else:
         tenure.session.tx.rollback()
         group.rolled_back(tenure)
-        world.tell(f"{line.name} rolls {group.name} back")
+        line.tell(f"{line.name} rolls {group.name} back")
         if mine and step.b % 2 == 0:
-            give_back(world, line, tenure, mine, False)
+            give_back(line, tenure, mine, False)
 
 
-def branch(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def branch(line: Line, tenure: Tenure, step: Step) -> None:
     """Takes one step of a distributed transaction with one branch, without waiting for the previous answer."""
     if not tenure.branching:
         return
     known = tenure.branch
     if known is None:
-        begin(world, line, tenure, xid(FORMAT_ID, b"%d" % (len(world.ledger.groups) + 1)))
+        begin(line, tenure, xid(FORMAT_ID, b"%d" % (len(line.world.ledger.groups) + 1)))
     elif known.stage == "active":
         tenure.asked[tenure.session.dtx.end(known.xid)] = "end", known
         known.stage = "ended"
-        world.tell(f"{line.name} ends its work on {known.group.name}")
+        line.tell(f"{line.name} ends its work on {known.group.name}")
     elif known.stage == "ended" and (known.group.publishes or known.group.accepts) and step.a % 5 < 3:
         tenure.asked[tenure.session.dtx.prepare(known.xid)] = "prepare", known
         known.stage = "prepared"
-        world.tell(f"{line.name} prepares {known.group.name}")
+        line.tell(f"{line.name} prepares {known.group.name}")
     elif step.a % 5 < 3:
         tenure.asked[tenure.session.dtx.commit(known.xid, one_phase=known.stage == "ended")] = "commit", known
         known.stage, known.group.outcome = "committing", "asked"
         tenure.branch = None
-        world.tell(f"{line.name} commits {known.group.name}")
+        line.tell(f"{line.name} commits {known.group.name}")
     else:
         id = tenure.session.dtx.rollback(known.xid)
         if known.stage == "prepared":
             tenure.asked[id] = "rollback", known
         known.group.rolled_back()
         tenure.branch = None
-        world.tell(f"{line.name} rolls {known.group.name} back")
+        line.tell(f"{line.name} rolls {known.group.name} back")
 
 
-def begin(world: World, line: Line, tenure: Tenure, name: Xid, group: Group | None = None) -> Branch:
+def begin(line: Line, tenure: Tenure, name: Xid, group: Group | None = None) -> Branch:
     """Starts a branch, of a new transaction unless `group` is given."""
     if group is None:
-        group = world.ledger.group(f"transaction {len(world.ledger.groups) + 1}")
+        group = line.world.ledger.group(f"transaction {len(line.world.ledger.groups) + 1}")
         group.due = line.due()
-        world.xids[group.name] = name
+        line.world.xids[group.name] = name
     made = tenure.branch = Branch(name, group)
     tenure.asked[tenure.session.dtx.start(name)] = "start", made
-    world.count["branches"] += 1
-    world.tell(f"{line.name} starts {group.name} at {line.site.name}")
+    line.world.count["branches"] += 1
+    line.tell(f"{line.name} starts {group.name} at {line.site.name}")
     return made
 
 
-def detach(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def detach(line: Line, tenure: Tenure, step: Step) -> None:
     """Detaches the session; the client resumes it later."""
     line.harm()
     tenure.session.detach()
-    world.tell(f"{line.name} detaches its session")
+    line.tell(f"{line.name} detaches its session")
 
 
-def delete(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def delete(line: Line, tenure: Tenure, step: Step) -> None:
     """Deletes the queue that comes and goes."""
     session = tenure.session
     session.send(queue.Declare(BRITTLE))  # so that it exists
     session.send(queue.Delete(BRITTLE))
     tenure.brittle = True  # when the command is replayed after a loss, another client may have deleted the queue
-    world.tell(f"{line.name} deletes {BRITTLE} of {line.site.name}")
+    line.tell(f"{line.name} deletes {BRITTLE} of {line.site.name}")
 
 
-def declare(world: World, line: Line, tenure: Tenure, step: Step) -> None:
+def declare(line: Line, tenure: Tenure, step: Step) -> None:
     """Declares the queue that comes and goes."""
     tenure.session.send(queue.Declare(BRITTLE))
-    world.tell(f"{line.name} declares {BRITTLE} of {line.site.name}")
+    line.tell(f"{line.name} declares {BRITTLE} of {line.site.name}")
 
 
 DOINGS: Final[dict[str, Doing]] = {

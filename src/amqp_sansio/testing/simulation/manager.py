@@ -145,7 +145,7 @@ class Manager:
         tenure = line.present
         session = tenure.session
         group.due = line.due()
-        branch = begin(self.world, line, tenure, branches[line.site.name], group)
+        branch = begin(line, tenure, branches[line.site.name], group)
         started = next(reversed(tenure.asked))
         yield from self._well(line, session, started)
         item = tenure.held.pop(taken)
@@ -157,7 +157,7 @@ class Manager:
         line = self.target
         session = yield from self._open(line)
         tenure = line.present
-        branch = begin(self.world, line, tenure, branches[line.site.name], group)
+        branch = begin(line, tenure, branches[line.site.name], group)
         yield from self._well(line, session, next(reversed(tenure.asked)))
         made = self.world.ledger.publish(line.site.name, QUEUE, item.priority, tenure.name, True, group, False, 0)
         tenure.publishing[

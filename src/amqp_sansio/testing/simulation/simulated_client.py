@@ -70,6 +70,10 @@ class Line:
         assert self.tenure is not None
         return self.tenure
 
+    def tell(self, text: str) -> None:
+        """Adds a line to the story."""
+        self.world.tell(text)
+
     def now(self) -> float:
         """Returns the time on its own clock."""
         return self.world.now * self.persona.rate
@@ -83,7 +87,7 @@ class Line:
         self.wire.client.tick(self.now())
         self.open = False
         self.world.count["connections"] += 1
-        self.world.tell(f"{self.name} connects to {self.site.name}")
+        self.tell(f"{self.name} connects to {self.site.name}")
 
     def come(self) -> None:
         """Takes the next step towards being ready."""
@@ -94,7 +98,7 @@ class Line:
             if tenure is None or tenure.over:
                 self._begin()
             elif tenure.session.state == "detached":
-                self.world.tell(f"{self.name} resumes its session")
+                self.tell(f"{self.name} resumes its session")
                 self.wire.client.resume(tenure.session, force=True)
 
     def _begin(self) -> None:

@@ -101,7 +101,7 @@ class World:
             OWN[step.verb](self, line, step)
         elif line.ready:
             with suppress(ConnectionClosedError, SessionDetachedError, NoCredit):  # it lost a race with the other side
-                does(self, line, line.present, step)
+                does(line, line.present, step)
         else:
             self.approach(line)
         self.flow()
