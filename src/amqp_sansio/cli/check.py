@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
 from amqp_sansio.captures.findings import VIOLATION, Finding
@@ -119,6 +120,7 @@ def check(
     as_json: bool,
     ports: Sequence[int],
     strict: bool,
+    make: MakeWitness | None = None,
     brokers: Sequence[str] = (),
     dialects: Sequence[str] = (),
     only_wrong: bool = False,
@@ -129,10 +131,11 @@ def check(
     `amqp_sansio.dialects.readable`.  Returns 1 if a side broke the protocol, 3 if nothing was judged or no AMQP was found,
     otherwise 0; 2 if a file could not be read.
     """
-    from amqp_sansio.captures.witnesses import observers
-    from amqp_sansio.dialects import readable
+    if make is None:
+        from amqp_sansio.captures.witnesses import observers
+        from amqp_sansio.dialects import readable
 
-    make = observers(strict, dialects=readable(dialects))
+        make = observers(strict, dialects=readable(dialects))
     unread = warned = False
     sums = _Sums()
     options = ReplayOptions(**named_brokers(brokers))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
 from amqp_sansio.captures.flows import Talk
@@ -124,6 +125,7 @@ def decode(
     as_json: bool,
     ports: Sequence[int],
     secrets: bool,
+    make: MakeWitness | None = None,
     dialects: Sequence[str] = (),
     wanted: Wanted = Wanted(),
     bodies: str = "none",
@@ -133,10 +135,11 @@ def decode(
     `dialects` are names; see `amqp_sansio.dialects.readable`.  `bodies` is one of `rows.BODIES`.  Reports on stderr when the
     options exclude every line.
     """
-    from amqp_sansio.captures.witnesses import observers
-    from amqp_sansio.dialects import readable
+    if make is None:
+        from amqp_sansio.captures.witnesses import observers
+        from amqp_sansio.dialects import readable
 
-    make = observers(dialects=readable(dialects))
+        make = observers(dialects=readable(dialects))
     status, told, shown, left_out = 0, False, False, 0
     progress = Progress()
     write = sys.stdout.write
