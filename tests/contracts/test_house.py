@@ -72,11 +72,10 @@ REVIEWED = {
     "engine/session.py": "one session: its state, and every verb with what it raises, most of the lines as a signature",
     "engine/session_checker.py": "one checker, and its quick way through transfers, which has to say the same",
     "engine/witness.py": "the witness of one conversation, and of each channel in it",
-    "wire/frames.py": "the frames of 0-10: how methods are cut into them, and how what comes is put together",
     "wire/framing.py": "what a family brings to read frames: its reader and its framing, and the assemblies that they hand out",
     "wire/method_reader.py": "one reader: frames, and the contents under way, which every frame changes",
     "wire/scalars.py": "one table: each type that holds no others, how it is read and how it is written",
-    "wire/segments.py": "one reader: frames one by one, and the fast ways through many that are alike",
+    "wire/segments.py": "one reader: frames one by one, what they make up, and the fast ways through many that are alike",
 }
 """Files above the limit in which a review found no second noun, and why."""
 

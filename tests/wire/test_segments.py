@@ -33,9 +33,9 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import message, session
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.wire.frames import OpeningAssembler, frame_command, frame_control
+from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.framing import BODY, COMMAND, CONTROL, HEADER, Assembly, Malformed
-from amqp_sansio.wire.segments import SEGMENTATION, OneRange, SegmentReader, alone_next, codes_of
+from amqp_sansio.wire.segments import SEGMENTATION, OneRange, OpeningAssembler, SegmentReader, alone_next, codes_of
 
 # Whole assemblies.
 
