@@ -120,8 +120,8 @@ class Limits:
     unconfirmed: int = 1024 * 1024
     """Messages published on one channel of the older dialects that wait to be confirmed."""
     declared: int = 65536
-    """Exchanges, queues and bindings together that a client of the adapters keeps in mind for one connection of the older
-    dialects, to declare them again behind a loss.  What its policies never declare again does not count."""
+    """Exchanges, queues and bindings together that a client of the adapters remembers for one connection of the older dialects,
+    to declare them again after a loss.  What its retry policy never declares again does not count."""
     staged_files: int = 4096
     """Identifiers of staged files that a session remembers, in each direction.  Once there were more, we no longer check that
     published or delivered files were staged."""
@@ -182,17 +182,17 @@ class BrokerLimits:
     """Subscriptions to all queues of one virtual host."""
     displacing_queues: int = 1024
     """Rings (qpid.policy_type) from which one message pushes older ones out to their alternate exchanges; what it pushes out of
-    further rings is dropped.  The same number bounds the copies made of those besides one each; `routing_steps` bounds the
-    queues examined."""
+    further rings is dropped.  A pushed-out message that its alternate exchange routes to several queues takes a copy for each
+    further one: the same number bounds these copies, and `routing_steps` the queues examined."""
     letter_copies: int = 65536
-    """Copies that the dead letters of one command make besides one for each letter: where an alternate exchange reaches many
-    queues, each further letter goes to the first queue that has room."""
+    """Copies of the dead letters of one command beyond one of each, where an alternate exchange reaches several queues.  Once
+    there are so many, each further letter goes only to the first queue that has room."""
     costly_letters: int = 256
-    """Dead letters of one command that may take as many steps of routing as a published message (`routing_steps`); the others
-    may take 256 each, and go nowhere where that is too few."""
+    """Dead letters of one command that may take as many steps of routing as a published message (`routing_steps`).  The others
+    may take 256 each; the broker drops those that need more."""
     numbered_octets: int = 4 * _MIB
-    """Octets of header that one message takes on queues that number what comes (qpid.queue_msg_sequence) together; further ones
-    get it without a number."""
+    """Octets of the headers that the broker writes for one message on all queues together that number their messages
+    (qpid.queue_msg_sequence); further queues get it without a number."""
     browsers: int = 1024
     """Subscriptions to one queue that examine each of its messages: not-acquired ones, and those with a selector.  Each message
     that arrives or is requeued can cost this many examinations besides its deliveries."""
@@ -215,8 +215,8 @@ class BrokerLimits:
     branches: int = 4096
     """Branches of distributed transactions that one virtual host knows."""
     transaction_messages: int = 256 * 1024
-    """Messages and accepts that one transaction holds back; a message that is for several queues counts for each.  Of a local
-    one, what it was made to accept counts until it is settled, also when that was rolled back."""
+    """Messages and accepts that one transaction holds back; a message that is for several queues counts for each.  A message
+    that a session accepted in a local transaction counts until the session settles it, even after tx.rollback."""
     transaction_octets: int = 256 * _MIB
     """Octets of the headers and bodies that one transaction holds back."""
     held_messages: int = 1024 * 1024

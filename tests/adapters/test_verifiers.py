@@ -230,10 +230,10 @@ def test_a_stranger_costs_as_much_as_a_wrong_password(tmp_path: Path, monkeypatc
 
 def test_what_cannot_be_a_password_or_a_user(tmp_path: Path) -> None:
     for password in ("", "a\0b", "\udc80"):
-        with pytest.raises(VerifierError, match="password is"):
+        with pytest.raises(VerifierError, match=r"the password (is empty|has a character)"):
             cheap(password)
     for user in ("", "a\0b", "x" * 256, "line\nbreak", "\udc80"):
-        with pytest.raises(VerifierError, match="a user is"):
+        with pytest.raises(VerifierError, match="the name of a user is"):
             write(str(tmp_path / "users"), user, cheap("one"))
     assert not (tmp_path / "users").exists()
 
@@ -273,9 +273,9 @@ def test_lines_that_are_none_are_reported_without_what_is_in_them(tmp_path: Path
         path.write_text("# users\n\n" + json.dumps(good) + "\n" + json.dumps(each) + "\n")
         with pytest.raises(VerifierError) as caught:
             read(str(path))
-        assert str(caught.value) == f"{path}: line 4 is none of `amqp-sansio passwd`"
+        assert str(caught.value) == f"{path}: line 4 is not valid: delete it, and add its user again with `amqp-sansio passwd`"
     path.write_bytes(b"alice:secret\n")
-    with pytest.raises(VerifierError, match="line 1 is none"):
+    with pytest.raises(VerifierError, match="line 1 is not valid"):
         Verifiers(path)
 
 
@@ -292,7 +292,7 @@ def test_a_user_is_in_groups_until_they_are_set_again(tmp_path: Path) -> None:
     assert Verifiers(path).users["alice"].groups == ()
     for user, groups, words in (
         ("bob", (), "no user 'bob'"),
-        ("alice", ("@staff",), "no @ in front"),
+        ("alice", ("@staff",), "does not begin with @"),
         ("alice", ("",), "1 to 255"),
     ):
         with pytest.raises(VerifierError, match=words):

@@ -40,7 +40,8 @@ def test_paths_folders_and_patterns_each_file_once_in_order(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("no", "no such file"), ("no*", "no file has such a name"), ("empty", "there is no file in it")]
+    ("name", "words"),
+    [("no", "no such file"), ("no*", "no file matches this pattern"), ("empty", "the folder has no capture in it")],
 )
 def test_what_is_not_there_is_reported(name: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()

@@ -45,7 +45,7 @@ def test_decode_and_check_take_folders_and_patterns_too(bucket: str, monkeypatch
     both = [f"{bucket}/x9.pcap", f"{bucket}/x10.pcap"]
     assert named([bucket]) == named([f"{bucket}/*.pcap"]) == both
     assert named([both[1], f"{bucket}/no.pcap"]) == [both[1], f"{bucket}/no.pcap"]
-    with pytest.raises(CaptureError, match=r"no file has such a name"):
+    with pytest.raises(CaptureError, match=r"no file matches this pattern"):
         named([f"{bucket}/*.cap"])
 
     def fails(uri: str) -> None:
@@ -57,7 +57,7 @@ def test_decode_and_check_take_folders_and_patterns_too(bucket: str, monkeypatch
 
 @pytest.mark.parametrize(
     ("path", "text"),
-    [("no.pcap", "no such file"), ("*.cap", "no file has such a name"), ("deep", "there is no file in it")],
+    [("no.pcap", "no such file"), ("*.cap", "no file matches this pattern"), ("deep", "the folder has no capture in it")],
 )
 def test_what_is_not_there_is_one_sentence(bucket: str, path: str, text: str) -> None:
     with pytest.raises(CaptureError, match=f"{bucket}/{path}".replace("*", r"\*") + f": {text}"):

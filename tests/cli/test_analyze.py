@@ -33,7 +33,7 @@ def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("capture", "words"), [
     ("/nowhere.pcap", "/nowhere.pcap: no such file"),
     (__file__, f"{__file__}: neither a pcap nor a pcapng file: it starts with 22222260"),
-    (str(ROOT / "docs" / "no*thing"), "no file has such a name"),
+    (str(ROOT / "docs" / "no*thing"), "no file matches this pattern"),
 ])  # fmt: skip
 def test_captures_that_are_none(capture: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", capture, "--out", str(tmp_path / "out")]) == 2

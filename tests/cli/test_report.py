@@ -41,7 +41,7 @@ def test_a_page_straight_from_captures(
     assert (tmp_path / "x.html").read_text() != page
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.pcap", "hello.pcap.html", "x.html"]
     assert main(["report", str(tmp_path / "*.nothing")]) == 2
-    assert "no file has such a name" in capsys.readouterr().err
+    assert "no file matches this pattern" in capsys.readouterr().err
 
 
 def test_what_stands_in_the_way_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

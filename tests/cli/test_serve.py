@@ -167,7 +167,8 @@ def test_passwords(tmp_path: Path) -> None:
         assert serving.stop() == 0
         assert serving.errors == (
             "amqp-sansio: warning: passwords and messages cross the network to 0.0.0.0 in clear (see --tls-cert)\n"
-            f"amqp-sansio: {tmp_path}/users: line 1 is none of `amqp-sansio passwd`; the users are those of before\n"
+            f"amqp-sansio: {tmp_path}/users: line 1 is not valid: delete it, and add its user again with"
+            " `amqp-sansio passwd`; the server keeps the previous users\n"
         )
 
 

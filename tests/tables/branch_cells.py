@@ -52,8 +52,8 @@ heuristic                | 409            409            told           told    
 _STATES: Final = {
     "unknown": b.UNKNOWN, "idle": b.IDLE, "active-elsewhere": b.ACTIVE_ELSEWHERE, "active-here": b.ACTIVE_HERE,
     "active-suspended": b.ACTIVE_SUSPENDED, "doomed": b.DOOMED, "doomed-elsewhere": b.DOOMED_ELSEWHERE,
-    "doomed-here": b.DOOMED_HERE, "doomed-suspended": b.DOOMED_SUSPENDED, "late": b.LATE,
-    "late-elsewhere": b.LATE_ELSEWHERE, "late-here": b.LATE_HERE, "late-suspended": b.LATE_SUSPENDED,
+    "doomed-here": b.DOOMED_HERE, "doomed-suspended": b.DOOMED_SUSPENDED, "late": b.TIMED_OUT,
+    "late-elsewhere": b.TIMED_OUT_ELSEWHERE, "late-here": b.TIMED_OUT_HERE, "late-suspended": b.TIMED_OUT_SUSPENDED,
     "prepared": b.PREPARED, "heuristic": b.HEURISTIC,
 }  # fmt: skip
 _WORDS: Final = {

@@ -175,7 +175,7 @@ def test_letters_mean_what_the_profile_says() -> None:
     assert PROFILES["0-9-1"].read(sized(b"\x01ss\x01a"), 0, 9)[0]["s"] == "a"
     with pytest.raises(DecodeError, match=r"table\['u'\] at octet 6: tables of rabbitmq have no letter 'U' \(502\)"):
         RABBITMQ.read(sized(b"\x01uU\0\0"), 0, 9)
-    with pytest.raises(EncodeError, match=r"tables of 0-8 hold no bool like True"):
+    with pytest.raises(EncodeError, match=r"tables of 0-8 have no letter for bool True"):
         PROFILES["0-8"].write({"k": True})
 
 
@@ -208,6 +208,14 @@ def test_a_value_that_cannot_be_written_is_named(value: object) -> None:
     with pytest.raises(EncodeError) as raised:
         RABBITMQ.write({"k": value})
     assert raised.value.what.startswith("table['k']")
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"), [(datetime(2026, 1, 2), "a datetime with a time zone"), (Decimal("-1.5"), "a Decimal from 0 up")]
+)
+def test_an_error_tells_what_a_time_and_a_decimal_must_be(value: object, rule: str) -> None:
+    with pytest.raises(EncodeError, match=f"is not a value of type .*, which is {rule}"):
+        RABBITMQ.write({"k": value})
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])

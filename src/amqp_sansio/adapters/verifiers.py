@@ -1,7 +1,8 @@
 """A file of salted password verifiers (never of passwords): one JSON object per line.
 
-For each user it holds an scrypt key, against which a password is checked (PLAIN), and, where the password is plain ASCII, the
-two keys of SCRAM-SHA-256, by which a client proves a password without sending it.  Nobody can log in with what is in the file.
+For each user it holds an scrypt key (RFC 7914), against which a password is checked (PLAIN, RFC 4616), and, where the password
+is plain ASCII, the two keys of SCRAM-SHA-256 (RFC 7677), by which a client proves a password without sending it.  Nobody can
+log in with what is in the file.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ REMEMBERED: Final = 1024
 Failed ones are not: they would push out those of others."""
 
 _MOST_N: Final = 1 << 20
+"""The largest cost that a file may ask for: with r = 8 a check takes 1 GiB of memory."""
 _MOST_FACTOR: Final = 64
+"""The largest r and p that a file may ask for."""
 _SALT_KEY: Final = "salt-key"  # marks the line with the key from which salts for unknown names are derived
 
 
@@ -70,7 +73,7 @@ class Verifier:
         try:
             key = _scrypt(password.encode(), salt, n, SCRYPT_R, SCRYPT_P)
         except UnicodeEncodeError:
-            raise VerifierError("a password is text that UTF-8 can carry") from None
+            raise VerifierError("the password has a character that UTF-8 cannot encode") from None
         return cls(n, SCRYPT_R, SCRYPT_P, salt, key, scram_keys(password, secrets.token_bytes(SALT), iterations))
 
     def verify(self, password: str) -> bool:
@@ -88,6 +91,7 @@ def scram_keys(password: str, salt: bytes, iterations: int) -> ScramSecret | Non
 
 
 def _scrypt(password: bytes, salt: bytes, n: int, r: int, p: int) -> bytes:
+    # It needs 128 * r * (n + p) octets and a little more; OpenSSL refuses more than 32 MiB unless told.
     return hashlib.scrypt(password, salt=salt, n=n, r=r, p=p, maxmem=256 * r * (n + p), dklen=32)
 
 
@@ -148,26 +152,26 @@ class Verifiers:
         if self.remembers(username, password):
             return True
         verifier = self.users.get(username)
-        said = self._login(username, password)
-        if said is None:
+        login = self._login(username, password)
+        if login is None:
             return False
         if not ((verifier or self._stranger).verify(password) and verifier is not None):
             return False
         with self._lock:
             if self._users.get(username) is verifier:  # else the file has changed meanwhile
-                self._logins[said] = None
+                self._logins[login] = None
                 if len(self._logins) > REMEMBERED:
                     self._logins.popitem(last=False)
         return True
 
     def remembers(self, username: str, password: str) -> bool:
-        """Whether this name and password passed a check recently, with the file as it is now.  Takes no time."""
-        said = self._login(username, password)
+        """Whether this name and password passed a check recently, with the file as it is now.  Computes no scrypt key."""
+        login = self._login(username, password)
         there = username in self.users  # rereads a changed file, which clears `_logins`
         with self._lock:
-            if said is None or said not in self._logins or not there:
+            if login is None or login not in self._logins or not there:
                 return False
-            self._logins.move_to_end(said)
+            self._logins.move_to_end(login)
             return True
 
     def _login(self, username: str, password: str) -> bytes | None:
@@ -225,7 +229,8 @@ def _read(path: str) -> tuple[dict[str, Verifier], bytes]:
                 user, verifier = _parse(found)
                 users[user] = verifier
         except (ValueError, KeyError, TypeError, binascii.Error):  # not its text, which may quote the line
-            raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
+            fault = "is not valid: delete it, and add its user again with `amqp-sansio passwd`"
+            raise VerifierError(f"{path}: line {number} {fault}") from None
     return users, salt_key
 
 
@@ -241,16 +246,16 @@ def _parse(found: Any) -> tuple[str, Verifier]:  # Any: decoded JSON, checked be
     if scram is not None:
         iterations = scram["iterations"]
         if type(iterations) is not int or iterations < 1:
-            raise ValueError("iterations are counted")
+            raise ValueError("iterations is 1 or more")
         secret = (_octets(scram["salt"]), _octets(scram["stored-key"]), _octets(scram["server-key"]), iterations)
     name, groups = found["user"], found.get("groups", [])
     if type(name) is not str or type(groups) is not list or not all(type(each) is str for each in groups):
-        raise TypeError("a name is text, as are those of groups")
+        raise TypeError("the names of a user and of groups are text")
     return name, Verifier(n, r, p, _octets(kdf["salt"]), _octets(kdf["key"]), secret, tuple(groups))
 
 
 def _line(user: str, verifier: Verifier) -> str:
-    said: dict[str, object] = {
+    row: dict[str, object] = {
         "user": user,
         "scrypt": {
             "n": verifier.n, "r": verifier.r, "p": verifier.p, "salt": _text(verifier.salt), "key": _text(verifier.key),
@@ -258,12 +263,12 @@ def _line(user: str, verifier: Verifier) -> str:
     }  # fmt: skip
     if verifier.scram is not None:
         salt, stored_key, server_key, iterations = verifier.scram
-        said["scram-sha-256"] = {
+        row["scram-sha-256"] = {
             "iterations": iterations, "salt": _text(salt), "stored-key": _text(stored_key), "server-key": _text(server_key),
         }  # fmt: skip
     if verifier.groups:
-        said["groups"] = list(verifier.groups)
-    return json.dumps(said)
+        row["groups"] = list(verifier.groups)
+    return json.dumps(row)
 
 
 def _text(octets: bytes) -> str:
@@ -278,9 +283,8 @@ def write_groups(path: str, user: str, groups: tuple[str, ...]) -> None:
     """Makes these the only groups of a user in a file; the password stays.  Raises VerifierError as `write` does."""
     for group in groups:
         if not group or group.startswith("@") or not group.isprintable() or len(group.encode()) > USERNAME_OCTETS:
-            raise VerifierError(
-                f"a group has 1 to {USERNAME_OCTETS} printable octets of UTF-8 and no @ in front, not {group!r}"
-            )
+            name = f"1 to {USERNAME_OCTETS} octets of printable UTF-8"
+            raise VerifierError(f"the name of a group is {name}, and does not begin with @: not {group!r}")
     users = read(path)
     if user not in users:
         raise VerifierError(f"{path}: no user {user!r}")
@@ -294,7 +298,7 @@ def write(path: str, user: str, verifier: Verifier | None) -> None:
     its owner can read it.  Raises VerifierError when that fails.
     """
     if not user or "\0" in user or len(user.encode("utf-8", "surrogatepass")) > USERNAME_OCTETS or not user.isprintable():
-        raise VerifierError(f"a user is 1 to {USERNAME_OCTETS} printable octets of UTF-8")
+        raise VerifierError(f"the name of a user is 1 to {USERNAME_OCTETS} octets of printable UTF-8")
     users = read(path) if os.path.exists(path) else {}
     if verifier is None and user not in users:
         raise VerifierError(f"{path}: no user {user!r}")

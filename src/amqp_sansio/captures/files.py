@@ -19,12 +19,15 @@ UNFINISHED: Final = (".tmp", ".part", ".partial")
 DONE: Final = ".done"
 """Ending of an empty marker file: the file of the same name without this ending is closed."""
 CLOSED: Final = ("newest", "done", "all")
-"""How to know that a file is closed: "newest": all but the last one by name are; "done": a file `NAME.done` stands beside it;
+"""How to know that a file is closed: "newest": all but the last one by name are; "done": there is a file `NAME.done` beside it;
 "all": every file is (files are moved into place, or the capture is over)."""
 
 Key: TypeAlias = tuple[tuple[tuple[int, int, str], ...], str]
+"""A name as a sort key: its texts and numbers in turn, then the name itself."""
 
 _DIGITS: Final = re.compile(r"(\d+)")
+_EMPTY: Final = "the folder has no capture in it"
+_UNMATCHED: Final = "no file matches this pattern"
 
 
 def order(name: str) -> Key:
@@ -71,7 +74,7 @@ def found(paths: Iterable[str]) -> list[str]:
     """Returns the files that paths, folders (all files in them but hidden ones) and patterns (* ? [ ]) stand for, each once, in
     the order of their names.  A URI may stand for any of these.
 
-    Raises CaptureError for what does not exist or is no file (a pipe), and for a folder or pattern without files.
+    Raises CaptureError for what does not exist or is not a file (a pipe), and for a folder or pattern without files.
     """
     files: set[str] = set()
     for path in map(resolved, paths):
@@ -85,14 +88,14 @@ def found(paths: Iterable[str]) -> list[str]:
                 raise CaptureError(path, 0, 0, f"cannot be read: {error.strerror}") from error
         elif os.path.exists(path):
             if not os.path.isfile(path):
-                raise CaptureError(path, 0, 0, "is a pipe or a device; captures are read twice: make it a file")
+                raise CaptureError(path, 0, 0, "is a pipe or a device; captures are read twice: copy it to a file")
             here = [path]
         elif has_magic(path):
             here = [each for each in glob(path, recursive=True) if os.path.isfile(each)]
         else:
             raise CaptureError(path, 0, 0, "no such file")
         if not here:
-            raise CaptureError(path, 0, 0, "there is no file in it" if os.path.isdir(path) else "no file has such a name")
+            raise CaptureError(path, 0, 0, _EMPTY if os.path.isdir(path) else _UNMATCHED)
         files.update(map(os.path.abspath, here))
     return sorted(files, key=lambda path: (order(path), path))
 
@@ -112,7 +115,7 @@ def _found_remote(uri: str) -> list[str]:
     except OSError as error:
         raise CaptureError(uri, 0, 0, f"cannot be read: {str(error).splitlines()[0]}") from error
     if not here:
-        raise CaptureError(uri, 0, 0, "no file has such a name" if remote.has_magic(uri) else "there is no file in it")
+        raise CaptureError(uri, 0, 0, _UNMATCHED if remote.has_magic(uri) else _EMPTY)
     return here
 
 
@@ -169,7 +172,7 @@ def size_of(path: str) -> int:
 
 
 def _done_in(folder: str) -> set[str]:
-    """Returns the names for which a file NAME.done stands there."""
+    """Returns the names for which the folder has a file NAME.done."""
     names = remote.files_in(folder) if is_remote(folder) else os.listdir(folder)
     return {name.removesuffix(DONE) for name in names if name.endswith(DONE)}
 

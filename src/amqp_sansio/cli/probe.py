@@ -24,8 +24,8 @@ _READ: Final = 65536
 
 @attrs.frozen
 class Wishes:
-    """The settings of the probe; `patience` is how many seconds an answer may take.  `user`, `password` and `virtual_host` go
-    before those of the address; `authorities` is a file of certificates to trust."""
+    """The options of the verb.  `patience` is how many seconds an answer may take; `user`, `password` and `virtual_host`
+    override those of the address; `authorities` is a file of certificates to trust."""
 
     address: Address
     authorities: str | None = None
@@ -42,7 +42,8 @@ class Wishes:
 
 
 class SocketTransport:
-    """A TCP connection, or one by TLS.  Raises ProbeError when it cannot be opened."""
+    """A TCP connection, with TLS if `tls` is given; `patience` is how many seconds a call may wait.  Raises ProbeError when it
+    cannot be opened."""
 
     def __init__(self, host: str, port: int, patience: float, tls: ssl.SSLContext | None = None) -> None:
         try:

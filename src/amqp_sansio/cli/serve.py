@@ -192,7 +192,7 @@ async def _serve(
         try:
             again = wishes.rules()
         except (RulesError, VerifierError) as error:
-            complain(f"{error}; the rules are those of before")
+            complain(f"{error}; the server keeps the previous rules")
             return
         broker.set_access(again)
         complain(f"{wishes.allow}: the rules were read again")
@@ -294,7 +294,7 @@ def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
         if verifiers.complaint != complaint:
             complaint = verifiers.complaint
             if complaint:
-                complain(f"{complaint}; the users are those of before")
+                complain(f"{complaint}; the server keeps the previous users")
         return ServerConfig(mechanisms=mechanisms, session_timeout=KEPT_SECONDS, profile=profile, limits=limits)
 
     return configure

@@ -67,7 +67,7 @@ class SessionProperties(CommonProperties, total=False):
     redelivered: bool
     """Whether it may have been delivered to a consumer before."""
     discard_unroutable: bool
-    """The broker drops the message when no queue takes it, even where an alternate exchange would."""
+    """The broker drops the message when no queue takes it, even if there is an alternate exchange."""
     expiration: int | None
     """When it expires: seconds since 1970, UTC.  Brokers derive it from `ttl`."""
     content_length: int | None
@@ -213,15 +213,17 @@ def _written(
         octets_of("correlation_id", correlation_id), ReplyTo("", reply_to) if isinstance(reply_to, str) else reply_to,
         content_type, content_encoding, octets_of("user_id", user_id), octets_of("app_id", app_id), as_map(headers),
     )  # fmt: skip
+    # 0-10 has no flag `mandatory`: a broker rejects what it cannot route or deliver only where the accept-mode is explicit
+    # (delivery-properties.discard-unroutable).
     return AcceptMode.EXPLICIT if mandatory or immediate else AcceptMode.NONE, header
 
 
 HEADERS: Final = 64
-"""The most headers cached per session."""
+"""The most header segments cached per session."""
 
 
 class PlainHeaders:
-    """Caches such headers by routing key, at most `HEADERS`."""
+    """Caches the header segments of messages that have no property but the routing key, at most `HEADERS`."""
 
     __slots__ = ("_made",)
 

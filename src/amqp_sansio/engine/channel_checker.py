@@ -40,7 +40,7 @@ from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.repeated import RepeatedDeliveries, RepeatedProperties
 
-_NORMAL: Final = 200
+_NORMAL: Final = 200  # reply-success
 
 
 class ChannelChecker(Checker):
@@ -124,7 +124,8 @@ class ChannelChecker(Checker):
 
     def frame(self, cut: FrameCut) -> FrameSeen:
         _, _, _, kind, _, channel, payload = cut
-        return FrameSeen(0, kind, 0, channel, self._codec.verb_of(payload or b"?") if kind == METHOD else None)
+        verb = self._codec.verb_of(payload or b"?") if kind == METHOD else None  # "?": without octets it would be a heartbeat
+        return FrameSeen(0, kind, 0, channel, verb)
 
     def shake(self, shaky: bool) -> None:
         self._witness.shaky = shaky
@@ -248,7 +249,8 @@ class ChannelChecker(Checker):
         return self._read_exactly(payload)
 
     def _read_exactly(self, payload: bytes) -> Method | Control:
-        """Reads a method by the dialect; notes another edition that can read it, for only the caller may switch."""
+        """Reads a method by the dialect.  If only another edition can read it, notes so: who runs the observer chooses the
+        edition."""
         try:
             return self._deliveries.read(payload)
         except DecodeError:
@@ -269,7 +271,8 @@ class ChannelChecker(Checker):
         return True
 
     def _undecodable(self, verb: str, error: DecodeError) -> bool:
-        """Reports what is unreadable in a method; returns whether it is one at all, which the other side may have read."""
+        """Reports what is unreadable in a method.  Returns False if the dialect has no such method; otherwise the other side
+        may have read it."""
         rule = rule_of_unreadable(verb, error)
         self.findings.breach(rule, verb, str(error), legal_of(error), error.code)
         return rule != "method.unknown"

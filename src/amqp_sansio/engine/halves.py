@@ -22,8 +22,10 @@ from amqp_sansio.tables.connection import OTHER_SIDE
 from amqp_sansio.tables.session import CLIENT, COMMAND, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER
 
 TIMELY_IDS: Final = 256
-"""We ask for a reply when the set of completed commands unknown to the sender has grown by this number of ids."""
+"""We ask for a known-completed (timely-reply) when the set of completed commands that the sender does not know to be complete
+has grown by this number of ids."""
 TIMELY_RANGES: Final = 16
+"""We also ask for it when that set has this many ranges.  With more of them, a report names only those that have changed."""
 EXPECTED_RANGES: Final = 64
 """The largest number of holes named in session.expected; the last id named stands for all that follow."""
 
@@ -311,7 +313,8 @@ class Inbound(OwnIds):
         return told
 
     def tell_one_range(self) -> tuple[int, int] | None:
-        """Does the same for one range of less than half of all ids; otherwise returns None, with nothing changed."""
+        """Does what `tell_completed` does, if that is one range of less than half of all ids; otherwise returns None, and
+        changes nothing."""
         lows, highs = self.known.lows, self.known.highs
         if len(lows) != 1 or self.counting or highs[0] - lows[0] >= HALF:
             return None

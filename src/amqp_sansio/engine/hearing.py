@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 RESULT_RULE: Final = "execution.result.value"
 """A result must have the type that its command declares."""
 _ERROR_CODES: Final = frozenset(ErrorCode)
+_TRANSFER: Final = 4, 1
+"""The codes of class message and of message.transfer."""
 _new: Final = tuple.__new__  # what a NamedTuple does, at a third of the cost
 
 
@@ -138,7 +140,7 @@ def hear_transfer(
             if session._carrier.eager_headers:
                 _ = event.headers
         except DecodeError as error:
-            _undecodable(session, id, "header", (4, 1), error)
+            _undecodable(session, id, "header", _TRANSFER, error)
             return None
     if accept_mode == NONE and session.completes_on_hand_out:
         if subscription is None:
@@ -173,7 +175,7 @@ def hear_transfer(
         field = "message.accept-mode" if accept_mode and accept_mode != NONE else "message.acquire-mode"
         text = "no such mode"
         said = f"message.transfer({accept_mode}, {acquire_mode})"
-        violate(session, field, said, ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text, id, (4, 1))
+        violate(session, field, said, ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text, id, _TRANSFER)
         return None
     inbound.outstanding.add(id)
     octets = len(header) + len(body) if session.counts_headers else len(body)
@@ -193,7 +195,7 @@ def hear_transfer(
         deliveries = session._transfers.deliveries
         deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False, charge))
         if len(deliveries) > session.limits.incomplete_commands:
-            _too_many(session, id, transfer.VERB, (4, 1))
+            _too_many(session, id, transfer.VERB, _TRANSFER)
             return None
     if session.profile.completion == "on_hand_out":
         session._complete_now(RangeSet.of(id))
@@ -206,7 +208,7 @@ def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: 
     text = f"beyond the credit of its destination in unit {UNITS[unit]}"
     said = f"message.transfer of {charge} octets to destination {subscription.destination[:80]!r}"
     legal = (f"message.transfer of at most {left} octets",) if unit == OCTET and left else ()
-    violate(session, CREDIT_RULE, said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, id, (4, 1))
+    violate(session, CREDIT_RULE, said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, id, _TRANSFER)
 
 
 def _to_nobody(session: Session, id: int, transfer: message.Transfer) -> None:
@@ -214,7 +216,7 @@ def _to_nobody(session: Session, id: int, transfer: message.Transfer) -> None:
     said = f"message.transfer to destination {(transfer.destination or '')[:80]!r}"
     legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session._subscriptions.current)[:8]])
     text = "we have no subscription with that destination"
-    violate(session, DESTINATION_RULE, said, legal, ErrorCode.NOT_FOUND, text, id, (4, 1))
+    violate(session, DESTINATION_RULE, said, legal, ErrorCode.NOT_FOUND, text, id, _TRANSFER)
 
 
 def _hear_command(
@@ -326,7 +328,8 @@ def exception_of(received: execution.Exception_) -> tuple[int | None, int | None
     return received.command_id, received.class_code, received.command_code, received.field_index
 
 
-# What the peer's commands about credit change; an objection when they are invalid.
+# What a command of the peer changes in our books: subscriptions, their credit, settled messages.  Each function returns an
+# objection when the command is invalid.
 
 
 _UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
@@ -368,7 +371,7 @@ def _note_cancel(session: Session, id: int, command: message.Cancel) -> Objectio
     return None
 
 
-# Without a subscription, an empty destination means everything that we publish.
+# In message.flow and message.stop, an empty destination without a subscription of that name means everything that we publish.
 
 
 def _note_flow(session: Session, id: int, command: message.Flow) -> Objection | None:

@@ -99,7 +99,7 @@ def together(*parts: Automaton) -> Automaton:
 def answered(ask: Word, *answers: Word, most: int = 1) -> Automaton:
     """Returns any number of questions, each answered by one of `answers`, with at most `most` unanswered at a time.
 
-    Without a bound it would have to count, and be no regular language.  Raises ValueError unless `most` is at least 1.
+    Without a bound it would have to count, and would not be a regular language.  Raises ValueError unless `most` is at least 1.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, not {most}")

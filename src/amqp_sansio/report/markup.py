@@ -72,7 +72,7 @@ def label(name: Content) -> Markup:
     return tag("span", name, class_="name")
 
 
-ABSENT: Final = tag("p", "None of the tables that tell it is here.", class_="none")
+ABSENT: Final = tag("p", "The tables that this part is made from are missing.", class_="none")
 
 _HINT: Final = Markup('<p class="hint" aria-hidden="true">scroll for more \N{RIGHTWARDS ARROW}</p>')
 """Follows what may be wider than the page; visible only then."""
@@ -105,7 +105,7 @@ def octets(number: int) -> str:
         if amount < 999.5 or unit == "TB":
             return f"{amount:.0f} {unit}" if unit == "octets" else f"{amount:.3g} {unit}"
         amount /= 1000
-    return ""
+    return ""  # never reached: the loop ends with "TB"
 
 
 def duration(ns: int) -> str:

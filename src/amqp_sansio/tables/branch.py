@@ -1,4 +1,4 @@
-"""The states of a branch of a distributed transaction at its coordinator, in the third person.
+"""The states of a branch of a distributed transaction (class dtx of 0-10) at its coordinator, in the third person.
 
 A cell says: when the branch is in this state for the sending session, and that session sends this verb, then this is the answer
 and the next state.  A state combines the branch's phase and its relation to the sender: the sender works on it, has suspended
@@ -78,8 +78,8 @@ class Effect(Enum):
 
 
 class Fault(NamedTuple):
-    """Why a verb is refused: the path of the rule ("": there is none), and the error codes of the specification and of deployed
-    brokers."""
+    """Why the coordinator refuses a verb: the path of the rule ("": there is none), and the error codes of the specification
+    and of deployed brokers."""
 
     name: str
     rule: str
@@ -88,9 +88,10 @@ class Fault(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Whether the session may send `verb` in `state`: the answer, the next state, and the effect on the work.
+    """The answer when the session sends `verb` in `state`, the next state, and the effect on the work.
 
-    `answer` is a status; a fault; None where the command has no status; DECIDED where the status is that of the decision.
+    `answer` is a status; a fault, if the verb is refused; None if the command has no status; DECIDED if the status is that of
+    the administrator's decision.
     """
 
     state: Standing
@@ -133,7 +134,7 @@ OUTCOMES: Final = (*PREPARES, *COMMITS, ROLLBACK, FORGET)
 SESSION_ENDED: Final = "ended"
 TIME_OUT: Final = "timeout"
 COMPLETE: Final = "complete"
-"""The administrator's decision about a prepared branch, to commit it or to roll it back."""
+"""An administrator decides about a prepared branch: to commit it or to roll it back."""
 
 # --- the states of a branch -----------------------------------------------------------------------------------------------
 
@@ -146,22 +147,22 @@ DOOMED: Final = Standing(Phase.ROLLBACK_ONLY)
 DOOMED_ELSEWHERE: Final = Standing(Phase.ROLLBACK_ONLY, Relation.ELSEWHERE)
 DOOMED_HERE: Final = Standing(Phase.ROLLBACK_ONLY, Relation.HERE)
 DOOMED_SUSPENDED: Final = Standing(Phase.ROLLBACK_ONLY, Relation.SUSPENDED)
-LATE: Final = Standing(Phase.TIMED_OUT)
-LATE_ELSEWHERE: Final = Standing(Phase.TIMED_OUT, Relation.ELSEWHERE)
-LATE_HERE: Final = Standing(Phase.TIMED_OUT, Relation.HERE)
-LATE_SUSPENDED: Final = Standing(Phase.TIMED_OUT, Relation.SUSPENDED)
+TIMED_OUT: Final = Standing(Phase.TIMED_OUT)
+TIMED_OUT_ELSEWHERE: Final = Standing(Phase.TIMED_OUT, Relation.ELSEWHERE)
+TIMED_OUT_HERE: Final = Standing(Phase.TIMED_OUT, Relation.HERE)
+TIMED_OUT_SUSPENDED: Final = Standing(Phase.TIMED_OUT, Relation.SUSPENDED)
 PREPARED: Final = Standing(Phase.PREPARED)
 HEURISTIC: Final = Standing(Phase.HEURISTIC)
 
 STANDINGS: Final = (
     UNKNOWN, IDLE, ACTIVE_ELSEWHERE, ACTIVE_HERE, ACTIVE_SUSPENDED, DOOMED, DOOMED_ELSEWHERE, DOOMED_HERE, DOOMED_SUSPENDED,
-    LATE, LATE_ELSEWHERE, LATE_HERE, LATE_SUSPENDED, PREPARED, HEURISTIC,
+    TIMED_OUT, TIMED_OUT_ELSEWHERE, TIMED_OUT_HERE, TIMED_OUT_SUSPENDED, PREPARED, HEURISTIC,
 )  # fmt: skip
 """All states of a branch."""
 _KNOWN: Final = STANDINGS[1:]
-_OTHERS: Final = (ACTIVE_ELSEWHERE, DOOMED_ELSEWHERE, LATE_ELSEWHERE)
+_OTHERS: Final = (ACTIVE_ELSEWHERE, DOOMED_ELSEWHERE, TIMED_OUT_ELSEWHERE)
 _WORKED_ON: Final = (
-    *_OTHERS, ACTIVE_HERE, DOOMED_HERE, LATE_HERE, ACTIVE_SUSPENDED, DOOMED_SUSPENDED, LATE_SUSPENDED,
+    *_OTHERS, ACTIVE_HERE, DOOMED_HERE, TIMED_OUT_HERE, ACTIVE_SUSPENDED, DOOMED_SUSPENDED, TIMED_OUT_SUSPENDED,
 )  # fmt: skip
 
 # --- faults ---------------------------------------------------------------------------------------------------------------
@@ -233,17 +234,17 @@ ROWS: Final[tuple[_Row, ...]] = (
     ((DOOMED, DOOMED_ELSEWHERE, DOOMED_HERE), (START_RESUME,), NOT_SUSPENDED, None, _NONE),
     ((PREPARED, HEURISTIC), (START_RESUME,), NOT_SUSPENDED, None, _NONE),
     # A session that gets the answer «timed out» no longer works on the branch.
-    ((LATE, LATE_HERE, LATE_SUSPENDED), (START_JOIN, START_RESUME), X.XA_RBTIMEOUT, LATE, _NONE),
-    ((LATE_ELSEWHERE,), (START_JOIN, START_RESUME), X.XA_RBTIMEOUT, LATE_ELSEWHERE, _NONE),
+    ((TIMED_OUT, TIMED_OUT_HERE, TIMED_OUT_SUSPENDED), (START_JOIN, START_RESUME), X.XA_RBTIMEOUT, TIMED_OUT, _NONE),
+    ((TIMED_OUT_ELSEWHERE,), (START_JOIN, START_RESUME), X.XA_RBTIMEOUT, TIMED_OUT_ELSEWHERE, _NONE),
     # end
-    ((IDLE, DOOMED, LATE, *_OTHERS, PREPARED, HEURISTIC), ENDS, NOT_ASSOCIATED, None, _NONE),
+    ((IDLE, DOOMED, TIMED_OUT, *_OTHERS, PREPARED, HEURISTIC), ENDS, NOT_ASSOCIATED, None, _NONE),
     ((ACTIVE_HERE, ACTIVE_SUSPENDED), (END,), X.XA_OK, IDLE, _NONE),
     ((ACTIVE_HERE,), (END_SUSPEND,), X.XA_OK, ACTIVE_SUSPENDED, _NONE),
     ((ACTIVE_SUSPENDED, DOOMED_SUSPENDED), (END_SUSPEND,), SUSPENDED_TWICE, None, _NONE),
     ((ACTIVE_HERE, ACTIVE_SUSPENDED), (END_FAIL,), X.XA_RBROLLBACK, DOOMED, _NONE),
     ((DOOMED_HERE,), ENDS, X.XA_RBROLLBACK, DOOMED, _NONE),
     ((DOOMED_SUSPENDED,), (END, END_FAIL), X.XA_RBROLLBACK, DOOMED, _NONE),
-    ((LATE_HERE, LATE_SUSPENDED), ENDS, X.XA_RBTIMEOUT, LATE, _NONE),
+    ((TIMED_OUT_HERE, TIMED_OUT_SUSPENDED), ENDS, X.XA_RBTIMEOUT, TIMED_OUT, _NONE),
     # prepare, commit, rollback, forget
     (_WORKED_ON, OUTCOMES, _worked_on, None, _NONE),
     ((IDLE,), (PREPARE,), X.XA_OK, PREPARED, Effect.PREPARE),
@@ -254,13 +255,13 @@ ROWS: Final[tuple[_Row, ...]] = (
     ((DOOMED,), PREPARES, X.XA_RBROLLBACK, DOOMED, _NONE),  # dtx.rollback has to follow
     ((DOOMED,), COMMITS, X.XA_RBROLLBACK, UNKNOWN, Effect.ROLLBACK),
     ((DOOMED,), (ROLLBACK,), X.XA_OK, UNKNOWN, Effect.ROLLBACK),
-    ((LATE,), (*PREPARES, *COMMITS, ROLLBACK), X.XA_RBTIMEOUT, UNKNOWN, _NONE),  # its work is already rolled back
+    ((TIMED_OUT,), (*PREPARES, *COMMITS, ROLLBACK), X.XA_RBTIMEOUT, UNKNOWN, _NONE),  # its work is already rolled back
     ((PREPARED,), (COMMIT,), X.XA_OK, UNKNOWN, Effect.COMMIT),
     ((PREPARED,), (COMMIT_ONE_PHASE,), ONE_PHASE, None, _NONE),
     ((PREPARED,), (ROLLBACK,), X.XA_OK, UNKNOWN, Effect.ROLLBACK),
     ((PREPARED, HEURISTIC), PREPARES, _out_of_turn, None, _NONE),
     ((HEURISTIC,), (*COMMITS, ROLLBACK), DECIDED, HEURISTIC, _NONE),
-    ((IDLE, DOOMED, LATE, PREPARED), (FORGET,), _out_of_turn, None, _NONE),
+    ((IDLE, DOOMED, TIMED_OUT, PREPARED), (FORGET,), _out_of_turn, None, _NONE),
     ((HEURISTIC,), (FORGET,), None, UNKNOWN, _NONE),
 )
 

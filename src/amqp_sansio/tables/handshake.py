@@ -41,7 +41,7 @@ class CloseCodes:
         self.limit: Final = limit
 
     def said(self, code: int) -> int:
-        """Returns the code itself; where the dialect lacks it, that of a word at the wrong time, else 501."""
+        """Returns the code itself; where the dialect lacks it, `direction` for 505 (unexpected-frame), else 501."""
         return int(code if code in self.legal else self.direction if code == _UNEXPECTED_FRAME else CloseCode.FRAMING_ERROR)
 
 
@@ -49,14 +49,14 @@ _UNEXPECTED_FRAME: Final = 505
 
 
 class Handshake:
-    """The handshake of one dialect, in 0-10's words, as for every dialect (`wire.codec`).
+    """The handshake of one dialect, with the names that 0-10 gives the verbs of class connection (`wire.codec`).
 
-    `rows` are the state table, `codes` those of connection.close; `letter` are the specification's, where deployed peers use
-    others. `greets`: the server answers a protocol header that it speaks with the same one; otherwise it begins with start at
-    once, and a header from it means that it speaks another version.  `version` are major and minor in start.  `tuning` are the
-    rules of tune, and `numbering` says what channel-max counts.  Both sides announce the `capabilities` in their properties.
-    `silent_refusal`: a server that refuses a login sends close only to a client with the capability `SAYS_REFUSED`, and
-    otherwise just drops the connection.
+    `rows` are the state table, `codes` those of connection.close; `letter` are those of the specification, where `codes` are
+    what deployed peers use instead.  `greets`: the server answers a protocol header that it speaks with the same one; otherwise
+    it begins with start at once, and a header from it means that it speaks another version.  `version` are major and minor in
+    start.  `tuning` are the rules of tune, and `numbering` says what channel-max counts.  Both sides announce the
+    `capabilities` in their properties.  `silent_refusal`: a server that refuses a login sends close only to a client with the
+    capability `SAYS_REFUSED`, and otherwise just drops the connection.
     """
 
     __slots__ = (
@@ -94,4 +94,4 @@ class Handshake:
 SESSIONS: Final = Handshake(HANDSHAKE, CloseCodes(CloseCode), greets=True)
 """The handshake of 0-10."""
 SAYS_REFUSED: Final = "authentication_failure_close"
-"""The capability of a client that wants an answer when its login fails."""
+"""The capability of a client that wants a close when its login fails: an extension of RabbitMQ to 0-9-1."""

@@ -1,4 +1,4 @@
-"""The field tables of the older dialects: names and values, each value after a letter for its type.
+"""The field tables of the older dialects (0-9-1, section 4.2.5.5): names and values, each value after a letter for its type.
 
 A table is its size in octets (4) and then, for each entry, the name (a short string), the letter and the value.  The set of
 letters and their meaning differ between specifications and brokers: a `Profile` describes one.
@@ -46,6 +46,13 @@ RANGES: Final = {
     for bits in (8, 16, 32, 64)
 }
 """The lowest and the highest value of each integer type."""
+
+
+_HINTS: Final = {
+    "decimal": ", which is a Decimal from 0 up, of at most 32 bits and 255 decimal places",
+    "timestamp": ", which is a datetime with a time zone, from 1970 on, or seconds since then",
+}
+"""What the values of types are that hold only a part of Python's, for error texts."""
 
 
 class Profile:
@@ -142,7 +149,7 @@ class Profile:
                     raise EncodeError("", f"a name is text of at most 255 octets, not {name!r:.40}")
                 parts += (OCTET[len(octets)], octets, self._value(value, depth))
             except UnicodeEncodeError:
-                raise EncodeError("", f"a name is no UTF-8: {name!r:.40}") from None
+                raise EncodeError("", f"a name is not UTF-8: {name!r:.40}") from None
             except EncodeError as why:
                 raise EncodeError(f"[{name!a}]{why.what}", why.rule) from None
         content = b"".join(parts)
@@ -165,7 +172,7 @@ class Profile:
         given, value = (value, value.value) if isinstance(value, Field) else (None, value)
         letter = self._letter_of(value) if given is None or not given.letter else given.letter
         if letter is None:
-            raise EncodeError("", f"tables of {self.name} hold no {type(value).__name__} like {value!r:.40}")
+            raise EncodeError("", f"tables of {self.name} have no letter for {type(value).__name__} {value!r:.40}")
         kind = self.letters.get(letter)
         if kind is None:
             raise EncodeError("", f"tables of {self.name} have no letter {letter!a:.10}")
@@ -178,7 +185,7 @@ class Profile:
         try:
             return letter.encode() + _write_plain(kind, value)
         except (struct.error, TypeError, ValueError, AttributeError, OverflowError, IndexError):
-            raise EncodeError("", f"{value!r:.40} is no {kind}") from None
+            raise EncodeError("", f"{value!r:.40} is not a value of type {kind}{_HINTS.get(kind, '')}") from None
 
     def __repr__(self) -> str:
         return f"<Profile {self.name}>"
@@ -300,7 +307,7 @@ def _write_plain(kind: str, value: object) -> bytes:
 
 
 def _is_moment(value: object) -> TypeGuard[_Moment]:
-    """Returns whether it is a `datetime.datetime`.  This module must not import that one, which has a clock."""
+    """Returns whether it is a `datetime.datetime`.  This module must not import `datetime`, which reads a clock."""
     return hasattr(value, "timestamp") and hasattr(value, "tzinfo")
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 X_MATCH: Final = "x-match"
 _NO_TESTS: Final = frozenset((X_MATCH, *FILTERS))
 Test: TypeAlias = tuple[str, ...] | tuple[str, bytes]
-"""A header by name that must be present, and the value that it must have, unless the binding's value is void."""
+"""What a binding requires of one header: its name, which must be present, and its value, unless the binding has a void there.
+A value other than text is its `likeness`: octets that are equal for equal values."""
 
 
 def _has(name: str) -> Test:
@@ -33,11 +34,11 @@ def _is(name: str, value: Value) -> Test:
 class Group:
     """Bindings with the same tests: `targets` holds their targets, with the number of bindings of each."""
 
-    __slots__ = ("known_by", "targets", "tests")
+    __slots__ = ("indexed_by", "targets", "tests")
 
-    def __init__(self, tests: frozenset[Test], known_by: Iterable[Test]) -> None:
+    def __init__(self, tests: frozenset[Test], indexed_by: Iterable[Test]) -> None:
         self.tests: Final = tests
-        self.known_by: Final = tuple(known_by)
+        self.indexed_by: Final = tuple(indexed_by)
         """The tests by which it is indexed."""
         self.targets: Final[dict[Target, int]] = {}
 
@@ -59,10 +60,10 @@ def tests_met_by(headers: Map) -> Iterator[Test]:
 class Headers(Exchange):
     """A headers exchange: a binding's arguments are headers that a message must have, all or any of them (`x-match`).
 
-    Arguments that make a filter do not count.  A void argument only requires the header to be present.  Without headers, "all"
-    matches every message and "any" none.  Bindings with the same arguments form a group.  A group with "any" is indexed by each
-    of its tests, one with "all" by the test that indexes the fewest groups.  Only groups indexed by a test that the message
-    passes are examined.
+    Arguments that make a filter (`FILTERS`) are not tests.  A void argument only requires the header to be present.  Without
+    tests, "all" matches every message and "any" none.  Bindings with the same tests form a group.  A group with "any" is
+    indexed by each of its tests, one with "all" by the test that indexes the fewest groups.  Only groups indexed by a test that
+    the message passes are examined.
     """
 
     __slots__ = ("_all", "_always", "_any", "_groups")
@@ -88,7 +89,7 @@ class Headers(Exchange):
         group = self._groups.get(which)
         if group is None:
             group = self._groups[which] = self._grouped(binding, among)
-            for test in group.known_by:
+            for test in group.indexed_by:
                 among.setdefault(test, {})[group] = None
         group.targets[binding.target] = group.targets.get(binding.target, 0) + 1
 
@@ -98,7 +99,7 @@ class Headers(Exchange):
         less(group.targets, binding.target)
         if not group.targets:
             del self._groups[which]
-            for test in group.known_by:
+            for test in group.indexed_by:
                 del among[test][group]
                 if not among[test]:
                     del among[test]
@@ -111,7 +112,7 @@ class Headers(Exchange):
             met = dict.fromkeys(tests_met_by(message.application_headers))
         except DecodeError as why:
             raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
-        left = most
+        left = most  # `left + len(found)` steps are left: the first binding to a target costs none, see `routing_steps`
         for test in met:
             for group in self._any.get(test, ()):
                 found.update(dict.fromkeys(group.targets))
