@@ -135,7 +135,7 @@ def blurt(session: Session, command: Command, *, header: bytes | None = None, bo
     """Says a command without a look at whether a client may say it."""
     assert session._channel is not None
     carrier = session._channel.carrier
-    payload = session._layout.encode_command(command, True)
+    payload = session._place.layout.encode_command(command, True)
     write_point(session)
     carrier._write(b"".join(frame_command(session._channel.number, payload, header, body, carrier._max_frame_size)))
     id = session._outbound.say(payload, None, None)

@@ -128,7 +128,7 @@ def test_transfers_with_explicit_accept_complete_when_they_settle(verb: str) -> 
 
 def test_completing_before_settling_moves_the_window_and_leaves_the_transfer_to_be_settled() -> None:
     _, session = attached_session("client")
-    carrier = session._carrier
+    carrier = session._place.carrier
     assert isinstance(carrier, BareCarrier)
     subscription = session.subscribe("q", "d")
     subscription.grant(1)

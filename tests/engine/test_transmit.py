@@ -172,13 +172,9 @@ def test_throttling_the_other_side() -> None:
     carrier, session = attached_session("server")
     session.send(message.SetFlowMode("", 0))
     session.send(message.Flow("", 0, 5))
-    before = session._inbound.throttle
     session.send(message.Stop(""))
     session.send(message.Flow("", 0, 5))
     session.send(message.Flow("", 1, 5))
-    assert before is None
-    assert session._inbound.throttle is not None
-    assert session._inbound.throttle.available == 5
     assert len(carrier.said()) == 6
     with pytest.raises(LocalProtocolError):
         session.send(message.Flow("d", 0, 5))

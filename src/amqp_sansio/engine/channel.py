@@ -350,22 +350,6 @@ def layout_of(setting: str, dialect: Dialect[Codec]) -> Layout:
 class Channels(Endpoints):
     """Remembers the channels in use: the other side may name 65536 of them, and any number of sessions."""
 
-    __slots__ = (
-        "_carrier",
-        "_lowest",
-        "_named",
-        "_names",
-        "_reader",
-        "_replies",
-        "_roomless",
-        "_touched",
-        "discarded",
-        "layout",
-        "offset",
-        "requests",
-        "used",
-    )
-
     def __init__(self, carrier: Carrier, layout: Layout) -> None:
         super().__init__()
         self._carrier: Final = carrier

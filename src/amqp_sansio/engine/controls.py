@@ -248,7 +248,7 @@ def parts(session: Session, ids: RangeSet) -> list[RangeSet]:
     ranges = ids.ranges
     if len(ranges) <= 1:
         return [ids]
-    room = (session._carrier._max_frame_size - 18) // 8
+    room = (session._place.carrier._max_frame_size - 18) // 8
     return [RangeSet(ranges[at : at + room]) for at in range(0, len(ranges), room)]
 
 

@@ -77,7 +77,6 @@ class Inbound(OwnIds):
         "skipped",
         "sync_count",
         "syncs",
-        "throttle",
         "timely_at",
         "untold",
     )
@@ -91,8 +90,6 @@ class Inbound(OwnIds):
         self.skipped: MutableRangeSet = MutableRangeSet()
         self.syncs: MutableRangeSet = MutableRangeSet()
         self.sync_count = 0
-        self.throttle: Credit | None = None
-        """The credit, in messages, that we granted to the peer's publishing; None unless we ever throttled it."""
         self.due = False
         """Whether there are completions not sent yet on this attachment."""
         self.asked = 0
@@ -118,10 +115,6 @@ class Inbound(OwnIds):
         """Resumes the session on a new attachment; returns whether there are completions to report."""
         self.due = bool(self.known)
         return self.due
-
-    def stop_publisher(self) -> None:
-        """Records that we stopped the peer's publishing with message.stop."""
-        self.throttle = Credit()
 
     def point(self, id: int) -> None:
         """Handles session.command-point with offset 0: the next command has this id.
@@ -375,17 +368,16 @@ class Inbound(OwnIds):
         syncs = [id for low, high in zip(self.syncs.lows, self.syncs.highs, strict=True) for id in range(low, high + 1)]
         half = {**seen, **self._sets(_INBOUND_SETS), "syncs": tuple(syncs)}
         owed = tuple([(id, tuple(each)) for id, each in self.owed.items()])
-        return {"inbound": half, "throttle": self.throttle and self.throttle.snapshot(), "owed": owed}
+        return {"inbound": half, "owed": owed}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
-        half, throttle = snapshot["inbound"], snapshot["throttle"]
+        half = snapshot["inbound"]
         received, syncs = half["received"], half["syncs"]
         self._restore_sets(_INBOUND_SETS, half)
         self.begun = received is not None
         self.cursor, self.next_id = [RangeSet.of(id).first for id in (half["cursor"], 0 if received is None else received)]
         self.syncs, self.sync_count = MutableRangeSet(RangeSet.of(*syncs)), len(syncs)
-        self.throttle = None if throttle is None else Credit(*throttle)
         self.owed.update({id: Owed(*each) for id, each in snapshot["owed"]})
 
 

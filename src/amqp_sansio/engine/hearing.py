@@ -42,7 +42,7 @@ _new: Final = tuple.__new__  # what a NamedTuple does, at a third of the cost
 
 def hear_assembly(session: Session, assembly: Assembly) -> None:
     """Handles an undecoded command."""
-    carrier, layout = session._carrier, session._layout
+    carrier, layout = session._place.carrier, session._place.layout
     payload, header, body = assembly.payload, assembly.header, assembly.body
     if session._state == "resuming" and not holds(session, assembly):
         return
@@ -95,7 +95,7 @@ def _take(session: Session, said: str) -> int:
 def _undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError) -> None:
     """Reports a command that cannot be decoded, or its header (`what`)."""
     session._inbound.outstanding.add(id)
-    said = session._layout.verb_of("command", *codes)
+    said = session._place.layout.verb_of("command", *codes)
     code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
     violate(session, rule_of(what, error), said, legal_of(error), code, str(error), id, codes)
 
@@ -135,9 +135,9 @@ def hear_transfer(
         made._memo = None
         event = made
     if session._minds_headers and header:
-        event.read_as(session._carrier.reading)
+        event.read_as(session._place.carrier.reading)
         try:
-            if session._carrier.eager_headers:
+            if session._place.carrier.eager_headers:
                 _ = event.headers
         except DecodeError as error:
             _undecodable(session, id, "header", _TRANSFER, error)
@@ -263,7 +263,7 @@ def _hear_command(
             return
     event = CommandReceived(session.name, id, command, sync, header, body)
     if header and session._minds_headers:
-        event.read_as(session._carrier.reading)
+        event.read_as(session._place.carrier.reading)
     session._emit_command(event)
     available = None if outbound.producer is None else outbound.producer.available
     if available != throttled:

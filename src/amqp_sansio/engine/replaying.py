@@ -131,7 +131,7 @@ def holds(session: Session, assembly: Assembly) -> bool:
     octets, most = session._hold(octets_in(assembly)), session.limits.early_octets
     if octets <= most:
         return True
-    said = session._layout.verb_of("command", *codes_of(assembly.payload))
+    said = session._place.layout.verb_of("command", *codes_of(assembly.payload))
     text = f"{octets} octets of commands came before all that was in doubt was sent again"
     legal = ("session.expected", f"at most {most} octets of commands before")
     violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)

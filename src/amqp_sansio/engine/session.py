@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine.carrier import Carrier, CommandId, Role
+from amqp_sansio.engine.carrier import CommandId, Role
 from amqp_sansio.engine.contents import Contents, is_global
 from amqp_sansio.engine.controls import tell
 from amqp_sansio.engine.halves import Inbound, Outbound
@@ -33,7 +33,6 @@ from amqp_sansio.spec.values import Value
 from amqp_sansio.tables.demarcation import TX
 from amqp_sansio.tables.endpoint import ATTACHED_AGAIN, COMMAND, ENDPOINT, EXCEPTION, KEPT, OVER, TRANSPORT
 from amqp_sansio.tables.session import ATTACH, ATTACHED, DETACH, EXPECTED
-from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.properties import write_properties
 from amqp_sansio.wire.reading import DEFAULT_READING
 
@@ -192,18 +191,6 @@ class Session:
         return self._channel
 
     @property
-    def _carrier(self) -> Carrier:
-        """The connection underneath; only valid while there is a channel."""
-        assert self._channel is not None
-        return self._channel.carrier
-
-    @property
-    def _layout(self) -> Layout:
-        """The encoder of methods; only valid while there is a channel."""
-        assert self._channel is not None
-        return self._channel.layout
-
-    @property
     def state(self) -> State:
         """The state of the session; see `State`."""
         return self._state
@@ -290,12 +277,11 @@ class Session:
 
     def _say(self, control: Control) -> None:
         """Writes a control on the session's channel."""
-        assert self._channel is not None
-        self._channel.say(control)
+        self._place.say(control)
 
     def _emit(self, event: Event) -> None:
         """Passes an event to the connection."""
-        self._carrier._emit(event)
+        self._place.carrier._emit(event)
 
     def _emit_command(self, event: Event) -> None:
         """Emits the event of a received command; while resuming, keeps it until SessionAttached, before which no answer is
@@ -303,7 +289,7 @@ class Session:
         if self.state == "resuming":
             self._held.append(event)
         else:
-            self._carrier._emit(event)
+            self._place.carrier._emit(event)
 
     def _hold(self, octets: int) -> int:
         """Counts the octets of a command that arrived while the session was resuming, and returns the total so far."""
@@ -314,7 +300,7 @@ class Session:
         """Emits the events of commands that arrived while the session was resuming, in order."""
         held, self._held, self._held_octets = self._held, [], 0
         for event in held:
-            self._carrier._emit(event)
+            self._place.carrier._emit(event)
 
     def check_open(self, said: str) -> None:
         """Raises ConnectionClosedError while the connection closes."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
 
+CreditCommand: TypeAlias = message.Stop | message.Flush | message.Cancel | message.Flow | message.SetFlowMode
+
 # --- checks ---------------------------------------------------------------------------------------------------------------
 # Each looks at one command, raises when it is illegal now, changes nothing, and returns the effect of writing it.
 
@@ -59,9 +61,18 @@ def check_command(session: Session, command: Command, header: bool = False, octe
     return asked
 
 
-def _throttles(session: Session, destination: str) -> bool:
-    """Returns whether a flow command concerns all transfers of the session rather than one subscription."""
-    return destination == "" and "" not in session._subscriptions.current
+def _subscription_of(session: Session, command: CreditCommand) -> Subscription | None:
+    """Returns the subscription that a command about credit names.
+
+    Returns None when it throttles everything that the peer publishes.  Raises LocalProtocolError when there is no such
+    subscription.
+    """
+    destination, subscriptions, rule = command.destination or "", session._subscriptions, f"{command.VERB}.destination"
+    if destination == "" and "" not in subscriptions.current and not isinstance(command, message.Flush | message.Cancel):
+        return None
+    return subscriptions.usable(
+        command.VERB, destination, f"{rule}.subscription-not-found" if isinstance(command, message.Cancel) else rule
+    )
 
 
 def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
@@ -99,46 +110,31 @@ def check_modes(accept_mode: int, acquire_mode: int) -> None:
         raise EncodeError("message.acquire-mode", f"0 pre-acquired or 1 not-acquired, not {acquire_mode}")
 
 
-def _take_back(session: Session, command: message.Stop | message.Flush | message.Cancel) -> Effect:
-    destination = command.destination or ""
-    if isinstance(command, message.Stop) and _throttles(session, destination):
-        return lambda _: session._inbound.stop_publisher()
-    rule = f"{command.VERB}.destination{'.subscription-not-found' if isinstance(command, message.Cancel) else ''}"
-    subscription = session._subscriptions.usable(command.VERB, destination, rule)
-
-    return lambda id: session._subscriptions.take_back(subscription, id, command)
+def _take_back(session: Session, command: message.Stop | message.Flush | message.Cancel) -> Effect | None:
+    subscription = _subscription_of(session, command)
+    return None if subscription is None else lambda id: session._subscriptions.take_back(subscription, id, command)
 
 
 def _flow(session: Session, command: message.Flow) -> Effect | None:
-    destination = command.destination or ""
     unit = command.unit or 0
     value = INFINITE if command.value is None else command.value
     if unit not in (MESSAGE, OCTET):
         raise EncodeError("message.flow.unit", f"0 message or 1 byte, not {unit}")
     if not 0 <= value <= INFINITE:
         raise EncodeError("message.flow.value", f"0 to {INFINITE}, not {value}")
-    if _throttles(session, destination):
-
-        def throttle(_: int) -> None:
-            if unit == MESSAGE and session._inbound.throttle is not None:
-                session._inbound.throttle.grant(value)
-
-        return throttle
-    subscription = session._subscriptions.usable("message.flow", destination, "message.flow.destination")
-    return lambda _: subscription._book.grant(unit, value)
+    subscription = _subscription_of(session, command)
+    return None if subscription is None else lambda _: subscription._book.grant(unit, value)
 
 
 def _set_flow_mode(session: Session, command: message.SetFlowMode) -> Effect | None:
-    destination = command.destination or ""
-    mode = command.flow_mode or 0
-    if _throttles(session, destination):
+    mode, subscription = command.flow_mode or 0, _subscription_of(session, command)
+    if subscription is None:
         return None
-    subscription = session._subscriptions.usable("message.set-flow-mode", destination, "message.set-flow-mode.destination")
     if mode not in (CREDIT_MODE, WINDOW_MODE):
         raise EncodeError("message.set-flow-mode.flow-mode", f"0 credit or 1 window, not {mode}")
     if not subscription._book.empty:
         credit = f"credit of {subscription.message_credit} messages and {subscription.octet_credit} octets"
-        said, rule = f"message.set-flow-mode {destination!r}", "message.set-flow-mode.mode-switching"
+        said, rule = f"message.set-flow-mode {subscription.destination!r}", "message.set-flow-mode.mode-switching"
         raise LocalProtocolError(said, credit, ("message.stop", "message.flush"), rule)
     return lambda _: subscription._book.set_mode(mode)
 
@@ -231,7 +227,7 @@ def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> byt
     """Encodes the header segment; None without headers."""
     if not headers:
         return None
-    layout = session._layout
+    layout = session._place.layout
     parts: list[bytes] = []
     for struct in headers:
         if isinstance(struct, bytes):

@@ -308,7 +308,7 @@ def test_credit_in_octets_pays_for_header_and_body(body: bytes, short: int) -> N
     """Payloads only, however many frames they take; the command and the frame headers are free."""
     struct = MessageProperties(content_type="text/plain", content_length=len(body))
     speaking, server = serving(9, 0)
-    header = server._layout.encode_struct32(struct)
+    header = server._place.layout.encode_struct32(struct)
     cost = len(header) + len(body)
     speaking.say(Flow("d", 1, cost - short))
     if short:

@@ -40,11 +40,6 @@ class Channels(Endpoints):
     `blocked_raises`, publishing raises while the connection is blocked.
     """
 
-    __slots__ = (
-        "_ack", "_answers", "_aside", "_counted", "_free", "_reader", "_requests", "blocked_raises", "carrier", "codec",
-        "codes", "properties", "used", "verbs",
-    )  # fmt: skip
-
     def __init__(self, carrier: Carrier, codec: MethodCodec, counted: bool, blocked_raises: bool = False) -> None:
         super().__init__()
         self.carrier: Final = carrier
