@@ -52,7 +52,3 @@ def test_one_spoils_it_for_all() -> None:
     begun = ["one:start", "two:start(join)", "two:end(suspend)", "one:end(fail)", "two:start(resume)", "two:end(suspend)"]
     assert not TWO.accepts([*begun, "two:end"])  # told, and associated no more
     assert TWO.accepts([*begun, "two:prepare", "one:rollback"])
-
-
-def test_recovery() -> None:
-    assert branch.recovery().accepts(["client:dtx.recover", "client:dtx.commit", "client:dtx.forget", "client:dtx.rollback"])

@@ -11,10 +11,3 @@ def test_an_exception_is_the_last_command() -> None:
     assert language.accepts(some)
     assert language.accepts([*some, "server:execution.exception"])
     assert not language.accepts(["server:execution.exception", *some])
-
-
-def test_how_a_failure_ends_a_session() -> None:
-    language = execution.failure("server", "client")
-    words = ["server:execution.exception", "client:other", "server:session.detach", "client:other", "client:session.detached"]
-    assert language.accepts(words)
-    assert not language.accepts(words[:-1])

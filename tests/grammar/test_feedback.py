@@ -27,10 +27,8 @@ def test_counting_only_forbids() -> None:
         assert difference(feedback.expected("r", "s", most).prefixes(), feedback.expected("r", "s")).empty
 
 
-def test_sets_and_timeouts() -> None:
+def test_sets() -> None:
     assert feedback.sets("r").accepts(["r:session.completed", "r:session.confirmed", "r:session.completed"])
-    assert feedback.timeouts("c", "s").accepts(["c:session.request-timeout", "s:session.timeout"] * 2)
-    assert not feedback.timeouts("c", "s").accepts(["s:session.timeout"])
 
 
 def test_the_life_of_a_command_id() -> None:

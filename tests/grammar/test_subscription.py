@@ -40,4 +40,3 @@ def test_transfers_until_the_cancel_is_complete() -> None:
     assert legal.accepts(begun)
     assert not legal.accepts([*begun, "client:message.flow byte"])
     assert not legal.accepts([*begun, "server:message.cancel completed", TRANSFER])
-    assert s.resumes().accepts(["client:message.resume", "server:message.resume"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.grammar.naive import LONGEST, Expression, all_words, automaton, expressions, said
 
 from amqp_sansio.grammar import walks
-from amqp_sansio.grammar.algebra import NOTHING, one_of, optional, repeated, sequence
+from amqp_sansio.grammar.algebra import one_of, optional, repeated, sequence
 
 TALK = sequence("open", repeated(one_of("say", sequence("ask", "answer"))), "close")
 
@@ -89,13 +89,6 @@ def test_one_conversation_for_every_move() -> None:
     each = walks.transition_words(TALK)
     assert len(each) == len(TALK.transitions)
     assert walks.Coverage(TALK, each.values()).complete
-
-
-def test_a_conversation_is_brought_to_its_end() -> None:
-    assert walks.completed(TALK, ("open", "ask")) == ("open", "ask", "answer", "close")
-    assert walks.completed(TALK, ("open", "close")) == ("open", "close")
-    assert walks.completed(TALK, ("close",)) is None
-    assert walks.completed(NOTHING, ()) is None
 
 
 # A sampler counts the conversations of a length, and gives only those.

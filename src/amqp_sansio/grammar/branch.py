@@ -104,8 +104,3 @@ def branch(sessions: tuple[str, ...] = SESSION) -> Automaton:
     asked = interleaved(life(sessions), repeated(anyone(sessions, *ASIDES)))
     last = anyone(sessions, "forget", *OUTCOMES)
     return repeated(together(asked, sequence(anyone(sessions, "start"), repeated(one_of(*asked.alphabet)), last)))
-
-
-def recovery() -> Automaton:
-    """recovery = C:RECOVER *recovery-outcome: the transaction manager asks for branches in doubt, and decides on them."""
-    return sequence("client:dtx.recover", repeated(one_of("client:dtx.commit", "client:dtx.rollback", "client:dtx.forget")))

@@ -189,21 +189,21 @@ def consumer(name: str = "basic", notified: bool = False, most: int = 2) -> Auto
     return any_of(_Tag(False, False, (), ()), after, lambda at: not at.owed and not at.waiting)
 
 
-def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = (), name: str = "basic") -> Automaton:
+def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = ()) -> Automaton:
     """Returns one delivery tag: settled at most once, by a word for it or for all up to it; without acknowledgement, never.
 
     `recovers` request redelivery of everything unsettled, and may come at any time.  The documents do not say whether that
     invalidates the old tags: after it, all is legal.
     """
-    each = [f"client:{name}.{verb}" for verb in settles]
-    recover = [f"client:{name}.{verb}" for verb in recovers]
+    each = [f"client:basic.{verb}" for verb in settles]
+    recover = [f"client:basic.{verb}" for verb in recovers]
     again = repeated(one_of(*recover))
     returned = sequence(one_of(*recover), repeated(one_of(*each, *recover)))
     return sequence(
         again,
         one_of(
-            sequence(f"server:{name}.deliver no-ack", again),
-            sequence(f"server:{name}.deliver", one_of(returned, optional(sequence(one_of(*each), again)))),
+            sequence("server:basic.deliver no-ack", again),
+            sequence("server:basic.deliver", one_of(returned, optional(sequence(one_of(*each), again)))),
         ),
     )
 

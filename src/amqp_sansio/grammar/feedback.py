@@ -23,11 +23,6 @@ def expected(receiver: str, sender: str, most: int | None = None) -> Automaton:
     return optional(sequence(asks, repeated(one_of(asks, answers))))
 
 
-def timeouts(asks: str, grants: str, most: int = 1) -> Automaton:
-    """Returns request-timeout and its "one-to-one reply" timeout; `most` as for `expected`."""
-    return answered(f"{asks}:session.request-timeout", f"{grants}:session.timeout", most=most)
-
-
 def life(sender: str, receiver: str, result: bool = False) -> Automaton:
     """Returns the words about one command id, in the order in which its receiver hears and sends them.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence, together
+from amqp_sansio.grammar.algebra import one_of, optional, repeated, sequence, together
 from amqp_sansio.grammar.automaton import Automaton, Word, explore
 
 _FLOWS = ("client:message.flow message", "client:message.flow byte")
@@ -56,8 +56,3 @@ def credit() -> Automaton:
 def conversation() -> Automaton:
     """Returns both: the commands about one subscription, and transfers only where there may be credit."""
     return together(subscription(), credit())
-
-
-def resumes() -> Automaton:
-    """Returns resumes of interrupted transfers, at any time and by either side."""
-    return interleaved(repeated("client:message.resume"), repeated("server:message.resume"))

@@ -54,15 +54,6 @@ def transition_words(language: Automaton) -> dict[tuple[int, Word], Conversation
     return {(state, word): (*way, word) for state, way in ways.items() for word in language.legal(state)}
 
 
-def completed(language: Automaton, said: Conversation) -> Conversation | None:
-    """Returns the conversation with its shortest completion; None when it cannot be completed."""
-    begun = language.run(said)
-    if begun is None:
-        return None
-    ends = [way for state, way in shortest_to_each(language, begun).items() if state in language.finals]
-    return (*said, *ends[0]) if ends else None
-
-
 class Sampler:
     """Uniform random conversations: all conversations of one length are equally likely.
 
