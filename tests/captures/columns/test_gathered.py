@@ -23,9 +23,9 @@ def test_rows_of_connections_stand_in_one_batch(most: int, monkeypatch: pytest.M
     made, expected = [], []
     for number, count in enumerate((3, 1, 0, 6, 2)):
         common = f"{number % 2}.pcap", f"broker {number}", number
-        found.rows.violations.extend([ROW] * count)
+        found.rows.by_table["violations"].extend([ROW] * count)
         found.take(common)
-        assert not found.rows.violations
+        assert not found.rows.by_table["violations"]
         made += found.full()
         expected += table_batch(TABLES["violations"], common, [ROW] * count).to_pylist()
     made += found.rest()
@@ -36,8 +36,8 @@ def test_rows_of_connections_stand_in_one_batch(most: int, monkeypatch: pytest.M
 
 def test_tables_that_nobody_wants_are_dropped() -> None:
     found = Gathered(ReplayOptions(tables=("messages",)))
-    found.rows.violations.append(ROW)
+    found.rows.by_table["violations"].append(ROW)
     found.take(("a", "b", 1))
     found.damage(("a", "b", 1), ROW)
     assert found.rest() == []
-    assert not found.rows.violations
+    assert not found.rows.by_table["violations"]

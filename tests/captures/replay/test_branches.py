@@ -124,4 +124,4 @@ def test_branches_are_bounded(monkeypatch: pytest.MonkeyPatch, more: int) -> Non
     one = Branches(rows)
     for number in range(5 + more):
         one.said(Start(Xid(number)), number)
-    assert len(rows.dtx) == max(0, more)
+    assert len(rows.by_table["dtx"]) == max(0, more)

@@ -134,5 +134,5 @@ def test_commits_that_nobody_completes_leave_in_the_end() -> None:
     one = Transactions(rows, ("s", 0), Half(rows, True))
     for id in range(ENDING + 2):
         one.ends(1, id, True)
-    assert len(rows.transactions) == 2
+    assert len(rows.by_table["transactions"]) == 2
     assert len(one._ending) == ENDING

@@ -21,10 +21,10 @@ def row(table: Table, **values: object) -> list[object]:
 
 def test_rows_are_counted_once() -> None:
     rows = Rows()
-    rows.sessions.append(row(SESSIONS, in_doubt_by_client=((1, 3),), in_doubt_by_server=((7, 7), (9, 10))))
-    rows.sessions.append(row(SESSIONS))  # unknown
-    rows.transactions.extend([row(TRANSACTIONS, outcome="in-doubt"), row(TRANSACTIONS, outcome="committed")])
-    rows.dtx.append(row(DTX, ts=5, prepare_at=8, xid="1:a:", outcome="prepared", in_doubt=True))
+    rows.by_table["sessions"].append(row(SESSIONS, in_doubt_by_client=((1, 3),), in_doubt_by_server=((7, 7), (9, 10))))
+    rows.by_table["sessions"].append(row(SESSIONS))  # unknown
+    rows.by_table["transactions"].extend([row(TRANSACTIONS, outcome="in-doubt"), row(TRANSACTIONS, outcome="committed")])
+    rows.by_table["dtx"].append(row(DTX, ts=5, prepare_at=8, xid="1:a:", outcome="prepared", in_doubt=True))
     doubt = Doubt().grown(rows, "b")
     assert (doubt.publishes, doubt.deliveries, doubt.commits) == (3, 3, 1)
     assert doubt.branches == (BranchSaid("b", "1:a:", 8, False, True),)

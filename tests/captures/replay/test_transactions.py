@@ -41,7 +41,7 @@ def test_a_commit_without_an_answer_is_in_doubt() -> None:
 def test_an_empty_one_has_no_row_and_what_was_lost_is_unknown() -> None:
     one, rows = made()
     one.finish("open")
-    assert rows.transactions == []
+    assert rows.by_table["transactions"] == []
     one.ends(20, None, True)
     one.ends(30, 9, True)
     one.finish("unknown")

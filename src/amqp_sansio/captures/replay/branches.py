@@ -181,4 +181,4 @@ class Branches:
 
     def _leave(self, xid: str) -> None:
         self._firm.pop(xid, None)
-        self._rows.dtx.append(_ROW(self._branches.pop(xid)))
+        self._rows.by_table["dtx"].append(_ROW(self._branches.pop(xid)))

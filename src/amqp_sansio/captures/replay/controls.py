@@ -55,7 +55,7 @@ class Controls:
         elif kind is Heartbeat or kind is Flush:
             said = None
         else:
-            self._rows.controls.append((time, speaker, channel, verb, arguments_of(control), *place))
+            self._rows.by_table["controls"].append((time, speaker, channel, verb, arguments_of(control), *place))
             return
         self.often((time, speaker, channel, verb, said, *place))
 
@@ -79,4 +79,4 @@ class Controls:
     def _tell(self, row: Row) -> None:
         time, speaker, channel, verb, said, *place = row
         ranges = f'{{"commands":[{",".join([f"[{low},{high}]" for low, high in said])}]}}' if isinstance(said, tuple) else "{}"
-        self._rows.controls.append((time, speaker, channel, verb, ranges, *place))
+        self._rows.by_table["controls"].append((time, speaker, channel, verb, ranges, *place))

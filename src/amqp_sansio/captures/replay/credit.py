@@ -134,4 +134,6 @@ class CreditLine:
         credit = CreditBook() if entry is None else entry.book
         mode = "window" if credit.mode == WINDOW_MODE else "credit"
         messages, octets = left or (credit.messages.available, credit.octets.available)
-        self._rows.credit.append((time, *self._head, name, found.queue, event, unit, value, mode, messages, octets, stalled))
+        self._rows.by_table["credit"].append(
+            (time, *self._head, name, found.queue, event, unit, value, mode, messages, octets, stalled)
+        )

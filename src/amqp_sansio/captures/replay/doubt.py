@@ -53,8 +53,10 @@ class Doubt(NamedTuple):
 
     def grown(self, rows: Rows, broker: str) -> Doubt:
         """Returns it with further rows of a connection to `broker` added."""
-        publishes, deliveries = [sum([_count(row[at]) for row in rows.sessions]) for at in (_PUBLISHES, _DELIVERIES)]
-        commits = sum([row[_OUTCOME] == "in-doubt" for row in rows.transactions])
+        publishes, deliveries = [
+            sum([_count(row[at]) for row in rows.by_table["sessions"]]) for at in (_PUBLISHES, _DELIVERIES)
+        ]
+        commits = sum([row[_OUTCOME] == "in-doubt" for row in rows.by_table["transactions"]])
         branches = [
             BranchSaid(
                 broker,
@@ -63,7 +65,7 @@ class Doubt(NamedTuple):
                 row[_BRANCH] in DECIDED,
                 bool(row[_IN_DOUBT]),
             )
-            for row in rows.dtx
+            for row in rows.by_table["dtx"]
         ]
         return self.with_(Doubt(publishes, deliveries, commits, tuple(branches)))
 

@@ -99,7 +99,7 @@ class Recorder:
         flags = said.flags
         marks = [bool(flags & bit) for bit in (FIRST_SEGMENT, LAST_SEGMENT, FIRST_FRAME, LAST_FRAME)]
         kind = KINDS[said.kind] if said.kind < len(KINDS) else str(said.kind)
-        self._rows.frames.append(
+        self._rows.by_table["frames"].append(
             (heard.time, heard.speaker, heard.start, said.channel, said.track, kind, *marks, heard.end - heard.start, said.verb,
              *packet_place(heard.packet))
         )  # fmt: skip
@@ -198,7 +198,7 @@ class Recorder:
             self._controls.violation()
         else:
             self._notes += 1
-        self._rows.violations.append(
+        self._rows.by_table["violations"].append(
             (heard.time, finding.speaker, finding.level, finding.rule, finding.said, list(finding.legal), finding.text, code,
              channel, at, *packet_place(heard.packet))
         )  # fmt: skip
@@ -229,7 +229,7 @@ class Recorder:
         self._negative += sum([each.settled is not None and each.settled < each.last for each in rows.messages])
         self._negative += sum([each.completed is not None and each.completed < each.last for each in rows.transfers])
         self._negative += sum([_before(row[C_COMPLETED], row[C_LAST]) for row in rows.commands])
-        self._negative += sum([_before(row[_T_COMPLETED], row[_T_END]) for row in rows.transactions])
+        self._negative += sum([_before(row[_T_COMPLETED], row[_T_END]) for row in rows.by_table["transactions"]])
 
     @property
     def time_back(self) -> Heard | None:
@@ -276,7 +276,7 @@ class Recorder:
         first, second = conversation.client, 1 - conversation.client
         octets, lost, frames = conversation.octets, conversation.lost, conversation.frames
         unread = sum(conversation.unread)
-        self._rows.connections.append(
+        self._rows.by_table["connections"].append(
             (talk.begun[1], talk.name, *self._names, conversation.dialect, not conversation.middle, time, self._opened, end,
              *(self._close or (None, None, None)), self._mechanism, self._vhost, *self._tuned, talk.segments, octets[first],
              octets[second], max(0, talk.payload - sum(octets)), conversation.gaps, lost[first], lost[second], unread,

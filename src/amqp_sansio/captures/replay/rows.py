@@ -33,22 +33,13 @@ class Rows:
     `by_table` holds the rows of all other tables, and of all other commands.
     """
 
-    __slots__ = ("by_table", "commands", "connections", "controls", "credit", "dtx", "frames", "messages", "sessions",
-                 "transactions", "transfers", "violations")  # fmt: skip
+    __slots__ = ("by_table", "commands", "messages", "transfers")
 
     def __init__(self) -> None:
         self.messages: Final[list[Message]] = []
         self.transfers: Final[list[Message]] = []
         self.by_table: Final[dict[str, list[Row]]] = {name: [] for name in TABLES if name != "messages"}
-        self.connections: Final = self.by_table["connections"]
-        self.sessions: Final = self.by_table["sessions"]
         self.commands: Final = self.by_table["commands"]
-        self.credit: Final = self.by_table["credit"]
-        self.transactions: Final = self.by_table["transactions"]
-        self.dtx: Final = self.by_table["dtx"]
-        self.violations: Final = self.by_table["violations"]
-        self.controls: Final = self.by_table["controls"]
-        self.frames: Final = self.by_table["frames"]
 
     def clear(self) -> None:
         """Drops all rows."""
@@ -59,7 +50,7 @@ class Rows:
 
     def full(self, rows: int) -> bool:
         """Whether a table that grows with the traffic has at least `rows` rows."""
-        return max(len(self.messages), len(self.transfers), len(self.commands), len(self.frames)) >= rows
+        return max(len(self.messages), len(self.transfers), len(self.commands), len(self.by_table["frames"])) >= rows
 
 
 OPEN: Final = "open"

@@ -344,7 +344,7 @@ class Session:
         for half in (self.client, self.server):
             half.flush(half.outcome if known else "unknown")
         count = None if doubts[0] is None or doubts[1] is None else len(doubts[0]) + len(doubts[1])
-        self._rows.sessions.append(
+        self._rows.by_table["sessions"].append(
             (self.ts, self.name, self.channel, self.attached, self.detach, time, end, self.detach_by, self.detach_code,
              self.timeout, self.demarcation, *(self.error or (None, None)), self.client.count, self.server.count,
              self.client.transfers, self.server.transfers, *[None if each is None else each.ranges for each in doubts], count)

@@ -87,4 +87,4 @@ class Transactions:
         latency = None if time is None or end is None else passed(end, time)
         begin = end if ending.begin is None else ending.begin
         counts = ending.transfers, ending.accepts
-        self._rows.transactions.append((begin, *self._head, ending.number, end, time, latency, outcome, *counts))
+        self._rows.by_table["transactions"].append((begin, *self._head, ending.number, end, time, latency, outcome, *counts))

@@ -9,11 +9,12 @@ from amqp_sansio.testing.simulation.served import ServedPeer
 
 
 class Pipe:
-    """One direction of a connection: what was sent and has not arrived."""
+    """One direction of a connection: what was sent and has not arrived at the hearer."""
 
-    __slots__ = ("ended", "flying", "heard", "until")
+    __slots__ = ("_hearer", "ended", "flying", "heard", "until")
 
-    def __init__(self) -> None:
+    def __init__(self, hearer: ClientConnection | ServedPeer) -> None:
+        self._hearer: Final = hearer
         self.flying: Final = bytearray()
         self.ended = False
         """Whether nothing more is written: the end of the stream follows the octets in flight."""
@@ -33,15 +34,15 @@ class Pipe:
         del self.flying[: len(octets)]
         return octets
 
-    def arrive(self, hearer: ClientConnection | ServedPeer, most: int, moment: int) -> bool:
+    def arrive(self, most: int, moment: int) -> bool:
         """Delivers up to `most` octets, or the end of the stream; returns whether anything arrived."""
         if self.until > moment or self.heard:
             return False
         if self.flying:
-            hearer.receive_data(self.take(most))
+            self._hearer.receive_data(self.take(most))
         elif self.ended:
             self.heard = True
-            hearer.receive_eof()
+            self._hearer.receive_eof()
         else:
             return False
         return True
@@ -57,10 +58,9 @@ class Wire:
 
     def __init__(self, client: ClientConnection, peer: ServedPeer) -> None:
         self.client: Final = client
-        self.peer: Final = peer
-        self.up: Final = Pipe()
+        self.up: Final = Pipe(peer)
         """From the client to the broker."""
-        self.down: Final = Pipe()
+        self.down: Final = Pipe(client)
         self.harmed = False
         """Whether one of its ends may have taken it for lost."""
 
@@ -97,11 +97,3 @@ class Wire:
         for pipe in (self.up, self.down):
             pipe.flying.clear()
             pipe.ended = True
-
-    def arrive_up(self, most: int, moment: int) -> bool:
-        """Delivers up to `most` octets, or the end of the stream, to the broker; returns whether anything arrived."""
-        return self.up.arrive(self.peer, most, moment)
-
-    def arrive_down(self, most: int, moment: int) -> bool:
-        """Does the same towards the client."""
-        return self.down.arrive(self.client, most, moment)

@@ -151,10 +151,10 @@ class World:
             wire = line.wire
             if wire is None:
                 break
-            moved = wire.arrive_up(most, self.at or _WHOLE)
+            moved = wire.up.arrive(most, self.at or _WHOLE)
             if moved:
                 self.flow()
-            if wire.arrive_down(most, self.at or _WHOLE):
+            if wire.down.arrive(most, self.at or _WHOLE):
                 moved = True
                 line.hear_all()
             if not moved:
@@ -171,7 +171,7 @@ class World:
         for site in self.sites:
             # A wire that its client has given up still carries its end of stream.
             for wire in [wire for wire in site.wires.values() if wire.up.due]:
-                if wire.arrive_up(_WHOLE, self.at or _WHOLE):
+                if wire.up.arrive(_WHOLE, self.at or _WHOLE):
                     happened = True
                     self.flow()
         return happened
@@ -190,7 +190,7 @@ class World:
         self.tell(f"{site.name} is stopped and started again")
         for wire in list(site.wires.values()):
             wire.cut()
-            wire.arrive_up(_WHOLE, self.at or _WHOLE)
+            wire.up.arrive(_WHOLE, self.at or _WHOLE)
         site.turn(self.now)
         site.snap()
         site.sync()
