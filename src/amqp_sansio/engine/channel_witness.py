@@ -211,7 +211,7 @@ class ConversationWitness(ConnectionWitness):
         if not may_say(who, verb, extended):
             self._turned(speaker, verb)
             return
-        if not self._legal(speaker, SESSION, verb):
+        if not self.dialogue.quiet(WHO[speaker], SESSION) and not self._legal(speaker, SESSION, verb):
             if channel in self._channels:
                 self._channels[channel].refused(who, verb)
             return

@@ -276,7 +276,8 @@ class Observer:
                 self._inbox.appendleft((speaker, thing.rest, False))
             self._plug(dialect)
             self._checker.consider(kin)
-        self._checker.flush(speaker, start, end)
+        if self._checker.findings.found:
+            self._checker.flush(speaker, start, end)
         if speaker in self._resuming and not ear.searching:
             if not self._resuming[speaker]:
                 self._resuming[speaker] = end + (0 if ear.reader is None else ear.reader.HEAD)

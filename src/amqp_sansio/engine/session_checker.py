@@ -190,7 +190,7 @@ class SessionChecker(Checker):
                 self.hear(speaker, ended)
                 self.flush(speaker, ended.start, ended.end)
         seen = ControlSeen(assembly.channel, verb, control, payload, assembly.complete)
-        self.say(speaker, assembly.start, assembly.end, seen)
+        self._said.append(Observed(speaker, assembly.start, assembly.end, seen))
         findings = self.findings
         findings.channel = assembly.channel
         if error is not None:
@@ -233,7 +233,7 @@ class SessionChecker(Checker):
             session, id = self._witness.broken_off(speaker, assembly.channel)
         ended = assembly.complete and not assembly.unended
         seen = CommandSeen(assembly.channel, session, id, verb, command, sync, payload, header, body, ended)
-        self.say(speaker, assembly.start, assembly.end, seen)
+        self._said.append(Observed(speaker, assembly.start, assembly.end, seen))
         if not assembly.complete:
             return
         findings = self.findings

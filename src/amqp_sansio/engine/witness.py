@@ -115,7 +115,7 @@ class Witness(ConnectionWitness):
             witness.refused(WHO[speaker], command, octets)
             return None, None
         id = witness.command(WHO[speaker], verb, command, octets, body)
-        if command is not None and is_global(command):
+        if command is not None and verb in CONTENT_VERBS and is_global(command):
             for other in self._channels.values():
                 if other is not witness:
                     other.content.close_window()
@@ -169,7 +169,8 @@ class Witness(ConnectionWitness):
 
         When N channels were negotiated they are 0 to N-1; a peer that counts from 1 to N is tolerated.
         """
-        legal, agreed = self._legal(speaker, SESSION, verb), self.handshake.channels
+        agreed, quiet = self.handshake.channels, self.dialogue.quiet(WHO[speaker], SESSION)  # for nearly all words
+        legal = quiet or self._legal(speaker, SESSION, verb)
         if not legal or channel < agreed:
             return legal
         said = f"{verb} on channel {channel}"

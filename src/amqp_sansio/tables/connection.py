@@ -192,8 +192,6 @@ class ConnectionDialogue:
 
         A refusal changes nothing.
         """
-        if verb == SESSION and self.quiet(speaker, verb):  # nearly all words
-            return None
         word = verb if verb in (CLOSE, CLOSE_OK) else OTHER
         if not self.handshake.can(speaker, verb):
             return Refusal("connection handshake", self.handshake.states, speaker, verb, self.legal)
