@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from mmap import ACCESS_READ, mmap
 from typing import BinaryIO, Final, NamedTuple
 
@@ -16,15 +16,19 @@ from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import is_remote
 from amqp_sansio.captures.pcap import MAGICS
 from amqp_sansio.captures.pcapng import MAGIC, MAX_BLOCK_OCTETS
-from amqp_sansio.captures.reader import no_capture, open_capture
+from amqp_sansio.captures.source import no_capture, open_capture
 from amqp_sansio.captures.walk import CHAIN_REACH, Octets, Walk
-from amqp_sansio.captures.walk_pcap import HEADER_OCTETS, pcap_walk
+from amqp_sansio.captures.walk_pcap import HEADER_OCTETS, RECORD_OCTETS, pcap_walk
 from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 STRETCH_OCTETS: Final = 4 * 1024 * 1024
 """Octets of the file in one stretch, not counting the last record."""
 WINDOW_OCTETS: Final = 2 * STRETCH_OCTETS
 """Octets of a stream that are read ahead; more only for a record that does not fit."""
+PART_OCTETS: Final = 64 * 1024
+"""The most octets of one read, after which those of a live stream are handed on."""
+LEAST_OCTETS: Final = HEADER_OCTETS + RECORD_OCTETS
+"""Octets of a live stream to wait for: fewer hold no packet, and the walk of a pcap file needs its first record."""
 SEARCH_OCTETS: Final = CHAIN_REACH + MAX_BLOCK_OCTETS + STRETCH_OCTETS
 """Octets of a stream that are read ahead after damage, to find the next record."""
 
@@ -42,6 +46,10 @@ class Stretch(NamedTuple):
     next: int
     after: Walk
     problem: tuple[int, str] | None = None
+
+
+def _nothing(problem: tuple[int, str]) -> Stretch:
+    return Stretch(b"", 0, PcapngWalk(), [], 0, PcapngWalk(), problem)
 
 
 def mapped(path: str) -> mmap | None:
@@ -97,14 +105,17 @@ def over_map(octets: mmap, walk: Walk, at: int, stop: int) -> Iterator[Stretch]:
         at, walk = following, after
 
 
-def over_stream(stream: BinaryIO) -> Iterator[Stretch]:
-    """Yields the stretches of a whole file, read once from its start; for what is no capture, only a problem."""
-    window = _Window(stream)
+def over_stream(stream: BinaryIO, live: bool = False) -> Iterator[Stretch]:
+    """Yields the stretches of a whole file, read once from its start; for what is no capture, only a problem.
+
+    `live`: records are not held back until a stretch is full, because a program may still write them.
+    """
+    window = _Window(stream, live)
     window.fill(WINDOW_OCTETS)
     try:
         walk, at = beginning(window.octets, len(window.octets))
     except ValueError as error:
-        yield Stretch(b"", 0, PcapngWalk(), [], 0, PcapngWalk(), window.trouble or (0, str(error)))
+        yield _nothing(window.trouble or (0, str(error)))
         return
     while True:
         final = window.final
@@ -130,7 +141,7 @@ def over_stream(stream: BinaryIO) -> Iterator[Stretch]:
             at = window.search(walk)
         if final and at >= len(window.octets):
             return
-        if run.more or at >= len(window.octets) - STRETCH_OCTETS:
+        if run.more or at >= len(window.octets) - (0 if live else STRETCH_OCTETS):
             window.drop(at)
             at = 0
             window.fill(max(WINDOW_OCTETS, 2 * len(window.octets)) if run.more and not run.positions else WINDOW_OCTETS)
@@ -139,19 +150,20 @@ def over_stream(stream: BinaryIO) -> Iterator[Stretch]:
 class _Window:
     """A window of a stream: `octets`, the first of which is at offset `base`.  `trouble` is the error that ended it early."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, live: bool) -> None:
         self.octets = b""
         self.base = 0
         self.final = False
         self.trouble: tuple[int, str] | None = None
-        self._stream: Final = stream
+        self._live: Final = live
+        self._read: Final[Callable[[int], bytes]] = getattr(stream, "read1", stream.read) if live else stream.read
 
     def fill(self, octets: int) -> None:
-        """Reads until there are `octets` octets, or the stream ends."""
+        """Reads until there are `octets` octets, or the stream ends; of a live one, what is there, LEAST_OCTETS at least."""
         parts, length = [self.octets], len(self.octets)
         while length < octets and not self.final:
             try:
-                part = self._stream.read(octets - length)
+                part = self._read(min(octets - length, PART_OCTETS))
             except OSError as error:
                 self.trouble = (self.base + length, f"cannot be read: {error.strerror or error}")
                 part = b""
@@ -159,6 +171,8 @@ class _Window:
                 self.final = True
             parts.append(part)
             length += len(part)
+            if self._live and length >= LEAST_OCTETS:
+                break
         if len(parts) > 1:
             self.octets = b"".join(parts)
 
@@ -190,14 +204,14 @@ def over_file(path: str) -> Iterator[Stretch]:
             yield from over_map(octets, walk, at, len(octets))
             return
     except CaptureError as error:
-        yield Stretch(b"", 0, PcapngWalk(), [], 0, PcapngWalk(), (0, error.rule))
+        yield _nothing((0, error.rule))
         return
     except ValueError:  # compressed, or no capture: reading it as a stream tells
         pass
     try:
         stream = open_capture(path)
     except CaptureError as error:
-        yield Stretch(b"", 0, PcapngWalk(), [], 0, PcapngWalk(), (0, error.rule))
+        yield _nothing((0, error.rule))
         return
     with stream:
         yield from over_stream(stream)

@@ -9,7 +9,7 @@ from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import found, size_of
 from amqp_sansio.captures.pcap import MAGICS
 from amqp_sansio.captures.pcapng import MAGIC
-from amqp_sansio.captures.reader import no_capture, open_capture
+from amqp_sansio.captures.source import no_capture, open_capture
 
 _MAGIC_OCTETS: Final = 4
 

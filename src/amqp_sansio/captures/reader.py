@@ -1,63 +1,21 @@
-"""Reads any capture file, whose kind it recognises by the first octets."""
+"""Reads any capture file packet by packet, also one that is still being written to a pipe."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from typing import BinaryIO, Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 
-from amqp_sansio.captures import remote
-from amqp_sansio.captures.compressed import decompressed
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import is_remote, resolved
+from amqp_sansio.captures.file_chunks import over_stream
 from amqp_sansio.captures.packet import Packet, Warn
-from amqp_sansio.captures.pcap import MAGICS, read_pcap
-from amqp_sansio.captures.pcapng import MAGIC, read_pcapng
-from amqp_sansio.captures.source import Source, Told
+from amqp_sansio.captures.source import open_capture
+from amqp_sansio.captures.walk import ENDS
+from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
-STDIN: Final = "-"
-"""In place of a path: standard input."""
-_NOT_OURS: Final = (
-    (b"\xfd7zX", "it is compressed with xz: decompress it first (unxz)"),
-    (b"BZh", "it is compressed with bzip2: decompress it first (bunzip2)"),
-    (b"\x34\xcd\xb2\xa1", "it is a pcap of the modified kind (magic a1b2cd34), which is not known: convert it with editcap"),
-    (b"\xa1\xb2\xcd\x34", "it is a pcap of the modified kind (magic a1b2cd34), which is not known: convert it with editcap"),
-)
-
-
-def open_capture(path: str) -> BinaryIO:
-    """Opens the file at `path`, a path or URI, or standard input for STDIN; decompresses gzip and zstd.
-
-    Raises CaptureError when it cannot be opened.
-    """
-    path = resolved(path)
-    try:
-        # Closed by the caller, or below.
-        if path == STDIN:
-            stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
-        else:
-            stream = remote.opened(path) if is_remote(path) else open(path, "rb")  # noqa: SIM115
-        try:
-            found = decompressed(stream, stream.peek(4)[:4])
-        except BaseException:
-            stream.close()
-            raise
-    except ImportError as error:
-        raise CaptureError(path, 0, 0, "it is compressed with zstd: pip install 'amqp-sansio[zstd]', or zstd -d") from error
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
-        raise CaptureError(path, 0, 0, f"cannot be opened: {reason}") from error
-    return stream if found is None else found
-
-
-def no_capture(magic: bytes) -> str:
-    """Returns why a file that starts with these octets is no capture."""
-    if not magic:
-        return "the file is empty"
-    for start, reason in _NOT_OURS:
-        if magic.startswith(start):
-            return reason
-    return f"neither a pcap nor a pcapng file: it starts with {magic.hex()}"
+Told: TypeAlias = Callable[[str, int], object]
+"""Called with the name of a file and how many octets of it have been read."""
+TELL_OCTETS: Final = 1024 * 1024
+"""The fewest octets between two such calls."""
 
 
 def read_packets(path: str, warn: Warn, told: Told | None = None) -> Iterator[Packet]:
@@ -66,12 +24,32 @@ def read_packets(path: str, warn: Warn, told: Told | None = None) -> Iterator[Pa
     Raises CaptureError when it cannot be opened or read, is empty, is no capture, or is damaged, after the packets before the
     fault.  `warn` is called for what does not stop the reading, such as a truncated last record; `told` with the progress.
     """
+    number = reached = 0
+    truncated: tuple[int, str] | None = None
+    in_blocks = False  # it is a pcapng file
     with open_capture(path) as stream:
-        source = Source(path, stream, told)
-        magic = source.take(4)
-        if magic in MAGICS:
-            yield from read_pcap(source, magic, warn)
-        elif magic == MAGIC:
-            yield from read_pcapng(source, magic, warn)
-        else:
-            raise CaptureError(path, 0, 0, no_capture(magic))
+        for octets, base, walk, positions, following, _, problem in over_stream(stream, live=True):
+            if truncated is not None:
+                units = "blocks" if in_blocks else "records"
+                raise CaptureError(path, number + 1, truncated[0], f"{truncated[1]}, and other {units} begin within them")
+            in_blocks = isinstance(walk, PcapngWalk)
+            for at in positions:
+                number += 1
+                try:
+                    packet = walk.packet(octets, at, number, base + at)
+                except ValueError as error:
+                    raise CaptureError(path, number, base + at, str(error)) from None
+                yield packet
+            if told is not None and following - reached >= TELL_OCTETS:
+                reached = following
+                told(path, reached)
+            if problem is not None:
+                octet, text = problem
+                if not octet and text.startswith(ENDS):
+                    raise CaptureError(path, 0, 0, f"{ENDS} its first section header")
+                if not text.startswith(ENDS):
+                    raise CaptureError(path, number + bool(octet), octet, text)
+                truncated = problem
+    if truncated is not None:
+        where = f"after packet {number}" if in_blocks else f"packet {number + 1}"
+        warn(f"{where}, octet {truncated[0]}: {truncated[1]}")

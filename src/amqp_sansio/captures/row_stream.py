@@ -10,9 +10,8 @@ from amqp_sansio.captures.conversation import Heard, MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import Warn
-from amqp_sansio.captures.reader import read_packets
+from amqp_sansio.captures.reader import Told, read_packets
 from amqp_sansio.captures.rows import Row, row_of
-from amqp_sansio.captures.source import Told
 from amqp_sansio.events.observed import CommandSeen, MethodSeen
 
 HELD_ROWS: Final = 8192

@@ -1,48 +1,55 @@
-"""A capture file read forward only, so that memory does not grow with the file."""
+"""Opens a capture file, compressed or not, and says why something is none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import BinaryIO, Final, TypeAlias
+import sys
+from typing import BinaryIO, Final
 
+from amqp_sansio.captures import remote
+from amqp_sansio.captures.compressed import decompressed
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import is_remote, resolved
 
-Told: TypeAlias = Callable[[str, int], object]
-"""Called with the name of a file and how many octets of it have been read."""
-TELL_OCTETS: Final = 1024 * 1024
-"""Octets between two such calls."""
+STDIN: Final = "-"
+"""In place of a path: standard input."""
+_NOT_OURS: Final = (
+    (b"\xfd7zX", "it is compressed with xz: decompress it first (unxz)"),
+    (b"BZh", "it is compressed with bzip2: decompress it first (bunzip2)"),
+    (b"\x34\xcd\xb2\xa1", "it is a pcap of the modified kind (magic a1b2cd34), which is not known: convert it with editcap"),
+    (b"\xa1\xb2\xcd\x34", "it is a pcap of the modified kind (magic a1b2cd34), which is not known: convert it with editcap"),
+)
 
 
-class Source:
-    """A file read once from start to end.  `name` is its name in messages, `offset` how many octets have been taken.
+def open_capture(path: str) -> BinaryIO:
+    """Opens the file at `path`, a path or URI, or standard input for STDIN; decompresses gzip and zstd.
 
-    `packet` is the number of the packet being read; the readers set it, and errors report it.  `told` is called now and then
-    with the progress.
+    Raises CaptureError when it cannot be opened.
     """
-
-    def __init__(self, name: str, stream: BinaryIO, told: Told | None = None) -> None:
-        self.name: Final = name
-        self.offset: int = 0
-        self.packet: int = 0
-        self._read: Final = stream.read
-        self._told: Final = told
-        self._tell_at: int = TELL_OCTETS
-
-    def take(self, octets: int) -> bytes:
-        """Returns the next octets; fewer than asked for only at the end of the file.  Raises CaptureError when it cannot be
-        read."""
+    path = resolved(path)
+    try:
+        # Closed by the caller, or below.
+        if path == STDIN:
+            stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+        else:
+            stream = remote.opened(path) if is_remote(path) else open(path, "rb")  # noqa: SIM115
         try:
-            data = self._read(octets)
-            if len(data) < octets:
-                self._read(1)  # raises what has ended the stream early, where it is damaged
-        except OSError as error:
-            raise self.error(f"cannot be read: {error.strerror or error}") from error
-        self.offset += len(data)
-        if self._told is not None and self.offset >= self._tell_at:
-            self._tell_at = self.offset + TELL_OCTETS
-            self._told(self.name, self.offset)
-        return data
+            found = decompressed(stream, stream.peek(4)[:4])
+        except BaseException:
+            stream.close()
+            raise
+    except ImportError as error:
+        raise CaptureError(path, 0, 0, "it is compressed with zstd: pip install 'amqp-sansio[zstd]', or zstd -d") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
+        raise CaptureError(path, 0, 0, f"cannot be opened: {reason}") from error
+    return stream if found is None else found
 
-    def error(self, rule: str, octet: int | None = None) -> CaptureError:
-        """Returns an error at this position, or at `octet`."""
-        return CaptureError(self.name, self.packet, self.offset if octet is None else octet, rule)
+
+def no_capture(magic: bytes) -> str:
+    """Returns why a file that starts with these octets is no capture."""
+    if not magic:
+        return "the file is empty"
+    for start, reason in _NOT_OURS:
+        if magic.startswith(start):
+            return reason
+    return f"neither a pcap nor a pcapng file: it starts with {magic.hex()}"

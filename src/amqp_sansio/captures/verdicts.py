@@ -10,12 +10,11 @@ from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.findings import NOTE, VIOLATION, Finding, finding_of
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import Warn
-from amqp_sansio.captures.reader import read_packets
+from amqp_sansio.captures.reader import Told, read_packets
 from amqp_sansio.captures.replay.doubt import Doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.rows import Properties, Rows, properties_of
-from amqp_sansio.captures.source import Told
 from amqp_sansio.engine.observed import Answered, Transfers
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen

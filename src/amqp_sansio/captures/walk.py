@@ -10,8 +10,13 @@ from __future__ import annotations
 from mmap import mmap
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from amqp_sansio.captures.packet import Packet
+
 CHAINS_REMEMBERED: Final = 1 << 18
 """Records of broken chains remembered during one search."""
+
+ENDS: Final = "the file ends inside"
+"""How the fault of a truncated last record begins."""
 
 Octets: TypeAlias = bytes | bytearray | memoryview | mmap
 """The octets that a walk visits."""
@@ -45,6 +50,10 @@ class Run(NamedTuple):
 
 class Walk(Protocol):
     """How to walk over the records of one kind of file.  Immutable plain values: what a split needs to be read alone."""
+
+    def packet(self, octets: Octets, at: int, number: int, offset: int) -> Packet:
+        """Returns the packet whose whole record starts at `at`, with this number and offset.  Raises ValueError, with the
+        reason, for a damaged one."""
 
     def run(self, octets: Octets, at: int, stop: int, end: int, final: bool) -> Run:
         """Walks from the record at `at` to the first that starts at `stop` or after it; the octets end at `end`.

@@ -7,9 +7,9 @@ import struct
 from statistics import median_low
 from typing import Final, NamedTuple
 
-from amqp_sansio.captures.packet import MAX_PACKET_OCTETS
+from amqp_sansio.captures.packet import MAX_PACKET_OCTETS, Packet
 from amqp_sansio.captures.pcap import MAGICS, MOST_ZEROS, ONLY_ZEROS
-from amqp_sansio.captures.walk import Chains, Octets, Run, long_enough
+from amqp_sansio.captures.walk import ENDS, Chains, Octets, Run, long_enough
 
 HEADER_OCTETS: Final = 24
 """Octets of the file header."""
@@ -64,14 +64,20 @@ class PcapWalk(NamedTuple):
         if at > end and positions:
             at = positions.pop()
             there = f"{end - at - RECORD_OCTETS} of {captured(octets, at)[0]} octets are there"
-            return self._cut(positions, at, final, f"the file ends inside its last record, {there}")
+            return self._cut(positions, at, final, f"{ENDS} its last record, {there}")
         if at < stop and at < end:
-            return self._cut(positions, at, final, "the file ends inside the header of its last record")
+            return self._cut(positions, at, final, f"{ENDS} the header of its last record")
         return Run(positions, at)
 
     @staticmethod
     def _cut(positions: list[int], at: int, final: bool, text: str) -> Run:
         return Run(positions, at, text) if final else Run(positions, at, more=True)
+
+    def packet(self, octets: Octets, at: int, number: int, offset: int) -> Packet:
+        """See `Walk`."""
+        seconds, fraction, captured, original = _RECORD[self.order](octets, at)
+        start, time = at + RECORD_OCTETS, seconds * 1_000_000_000 + fraction * self.unit
+        return Packet(number, time, self.link, bytes(octets[start : start + captured]), max(original, captured), offset)
 
     def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
         """See `Walk`."""

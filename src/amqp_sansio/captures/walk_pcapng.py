@@ -6,8 +6,10 @@ import re
 import struct
 from typing import Final, NamedTuple
 
+from amqp_sansio.captures.packet import MAX_PACKET_OCTETS, Packet
 from amqp_sansio.captures.pcapng import (
     ENHANCED_PACKET,
+    FIXED,
     INTERFACE,
     MAGIC,
     MAX_BLOCK_OCTETS,
@@ -15,12 +17,13 @@ from amqp_sansio.captures.pcapng import (
     ORDERS,
     PACKETS,
     SECTION,
+    SIMPLE_PACKET,
     TOO_MANY,
     UNDESCRIBED,
     Interface,
     described,
 )
-from amqp_sansio.captures.walk import Chains, Octets, Run, long_enough
+from amqp_sansio.captures.walk import ENDS, Chains, Octets, Run, long_enough
 
 BEYOND: Final = Interface(UNDESCRIBED, 0, 1, 0)
 """In place of the first interface beyond `MAX_INTERFACES`."""
@@ -65,11 +68,11 @@ class PcapngWalk(NamedTuple):
 
     def _one(self, octets: Octets, at: int, end: int, final: bool, positions: list[int]) -> Run:
         """Visits one block of any type; returns its fault if it has one."""
-        cut = Run(positions, at, "the file ends inside its last block") if final else Run(positions, at, more=True)
-        if at + 12 > end:
-            return cut
+        cut = Run(positions, at, f"{ENDS} its last block") if final else Run(positions, at, more=True)
         order = self.order
         section = bytes(octets[at : at + 4]) == MAGIC
+        if at + (12 if section else 8) > end:
+            return cut
         if section:
             magic = bytes(octets[at + 8 : at + 12])
             if magic not in ORDERS:
@@ -112,6 +115,34 @@ class PcapngWalk(NamedTuple):
         if major != 1:
             return Run(positions, at, f"pcapng version {major}.{minor} is not known, only 1.x", end)
         return Run(positions, following, changed=PcapngWalk(order))
+
+    def packet(self, octets: Octets, at: int, number: int, offset: int) -> Packet:
+        """See `Walk`."""
+        kind, total = _HEAD[self.order](octets, at)
+        at += 8
+        room = FIXED[kind]
+        held = total - 12 - room
+        if held < 0:
+            raise ValueError(f"a packet block of type {kind} is too short for its fixed fields")
+        if kind == SIMPLE_PACKET:
+            (original,) = _WORD[self.order](octets, at)
+            interface = self._interface(0)
+            captured = min(original, interface.snaplen or original)
+            time = 0  # a simple packet block has no time
+        else:
+            pattern = "IIIII" if kind == ENHANCED_PACKET else "HxxIIII"
+            which, high, low, captured, original = struct.unpack_from(self.order + pattern, octets, at)
+            interface = self._interface(which)
+            time = interface.nanoseconds(high << 32 | low)
+        if captured > held or captured > MAX_PACKET_OCTETS:
+            raise ValueError(f"a packet claims {captured} octets, its block holds {held}")
+        data = bytes(octets[at + room : at + room + captured])
+        return Packet(number, time, interface.link, data, max(original, captured), offset)
+
+    def _interface(self, which: int) -> Interface:
+        if which >= len(self.interfaces):
+            raise ValueError(f"a packet names interface {which}; the section has described {len(self.interfaces)}")
+        return self.interfaces[which]
 
     def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
         """See `Walk`.  Searches for a section, an interface or a packet."""
