@@ -12,17 +12,15 @@ from amqp_sansio.captures.columns.crowd import heard_in_order
 from amqp_sansio.captures.columns.gathered import Gathered, Records
 from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.place import Place, Written
-from amqp_sansio.captures.columns.published import rows_in
+from amqp_sansio.captures.columns.published import paths_of, rows_in
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.former import refusal
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.schema import Table
 from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
-from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.sources import TASK
 from amqp_sansio.spark.writer import FILES, write_envelopes, write_records
 
@@ -106,19 +104,12 @@ def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapp
     On this machine Spark reads them itself; elsewhere, and where the columns have the names of schema version 1, its tasks read
     them through pyarrow.
     """
-    place = Place(folder)
-    version = place.version
-    if version is not None and (refused := refusal(version)) is not None:
-        raise PipelineError(f"{folder}: {refused}")
-    files: dict[str, list[str]] = {}
-    for file in place.published():
-        files.setdefault(file.table, []).append(file.path)
+    names, place = tuple(tables), Place(folder)
+    files, is_plain = paths_of(folder, names), place.is_local and place.version == SCHEMA_VERSION
     found = {}
-    for name in tables:
-        if name not in files:
-            raise PipelineError(f"{folder}: its manifest names no table {name}")
+    for name in names:
         table = TABLES.get(name, END_TO_END)
-        if place.is_local and version == SCHEMA_VERSION:
+        if is_plain:
             reader = spark.read.schema(table.ddl).option("basePath", f"file://{place.root}/{name}")
             found[name] = reader.parquet(*[f"file://{path}" for path in files[name]]).select(*table.names)
         else:

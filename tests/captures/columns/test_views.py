@@ -15,8 +15,11 @@ from tests.docs.questions import told as told_rows
 
 from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.local import run as analyze
+from amqp_sansio.captures.columns.published import paths_of
 from amqp_sansio.captures.columns.views import frame
+from amqp_sansio.captures.errors import LocationError, PipelineError
 from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.doubt import branches_in_doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.schema import is_time
@@ -135,3 +138,21 @@ def test_duckdb_answers_the_questions_of_the_manual_as_pandas_does() -> None:
 def test_another_name_is_none(folder: str) -> None:
     with pytest.raises(KeyError):
         frame(folder, "messages")
+
+
+def test_a_store_is_read_and_only_what_the_manifest_names(s3: dict[str, str]) -> None:
+    """A killed run has left a file that its manifest does not name."""
+    run(PATHS[:2], place := "s3a://tables/views")
+    before = frame(place, "latency")
+    left = located(f"{place}/commands/part-left.parquet")
+    left.system.copy_file(paths_of(place, ["commands"])["commands"][0], left.path)
+    assert len(before) == len(frame(place, "latency")) > 0
+
+
+def test_tables_that_are_not_there_are_one_sentence(tmp_path: Path) -> None:
+    run(PATHS[:1], place := str(tmp_path / "some"), ReplayOptions(tables=("commands",)))
+    for folder, text in ((place, "its manifest names no table messages"), (str(tmp_path), "its manifest names no table")):
+        with pytest.raises(PipelineError, match=f"^{folder}: {text}"):
+            frame(folder, "latency")
+    with pytest.raises(LocationError, match=r"^dbfs:/x: dbfs: exists on Databricks only$"):
+        frame("dbfs:/x", "latency")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -12,7 +12,8 @@ from pyarrow import fs
 from amqp_sansio.captures.columns.moments import TIME, moments
 from amqp_sansio.captures.columns.place import Place
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.former import former_name
+from amqp_sansio.captures.errors import PipelineError
+from amqp_sansio.captures.former import former_name, refusal
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.tables import PARTITIONS, TABLES
@@ -28,6 +29,24 @@ def tables_in(folder: str) -> Iterator[tuple[str, pa.RecordBatch]]:
     for file in Place(folder).published():
         for batch in rows_in(system, file.path, table_schema(TABLES.get(file.table, END_TO_END))):
             yield file.table, batch
+
+
+def paths_of(folder: str, tables: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the paths of the files of these tables, by the manifest of `folder`.
+
+    Raises PipelineError when it does not name one of the tables, or is of a schema version that is not read here.
+    """
+    place = Place(folder)
+    version = place.version
+    if version is not None and (refused := refusal(version)) is not None:
+        raise PipelineError(f"{folder}: {refused}")
+    files: dict[str, list[str]] = {}
+    for file in place.published():
+        files.setdefault(file.table, []).append(file.path)
+    for name in tables:
+        if name not in files:
+            raise PipelineError(f"{folder}: its manifest names no table {name}")
+    return files
 
 
 def partitions_of(path: str) -> dict[str, str | None]:

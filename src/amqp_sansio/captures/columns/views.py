@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.moments import TIME
-from amqp_sansio.captures.columns.published import rows_in
+from amqp_sansio.captures.columns.published import paths_of, rows_in
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.schema import is_time
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.views import VIEWS, create
@@ -25,8 +26,9 @@ _NO_TIME: Final = -(1 << 63)
 def frame(folder: str, name: str) -> pd.DataFrame:
     """Returns the rows of a view on the tables in `folder`; times are datetime64[us, UTC].
 
-    The view's tables are loaded into SQLite in memory, so they must fit there.  Raises KeyError for a name that is not in
-    VIEWS.
+    The view's tables, the files that the manifest names, are loaded into SQLite in memory, so they must fit there.  Raises
+    KeyError for a name that is not in VIEWS, LocationError for a folder that cannot be opened, PipelineError for one without
+    these tables.
     """
     import pandas as pd
 
@@ -47,19 +49,18 @@ def frame(folder: str, name: str) -> pd.DataFrame:
 
 def _load(base: sqlite3.Connection, folder: str, name: str) -> None:
     """Creates the view, and before it what it is made from."""
-    import pyarrow.dataset as ds
-
-    for table in VIEWS[name].of:
+    system, of = located(folder).system, VIEWS[name].of
+    files = paths_of(folder, [each for each in of if each in TABLES])
+    for table in of:
         if table in VIEWS:
             _load(base, folder, table)
             continue
         schema = table_schema(TABLES[table])
         plain = [field.name for field in schema if not str(field.type).startswith(_LISTED)]
         chosen = pa.schema([schema.field(name) for name in plain])
-        found = ds.dataset(f"{folder}/{table}")
         base.execute(f"CREATE TABLE {table} ({', '.join([_quoted(each) for each in plain])})")
-        for path in found.files:
-            for batch in rows_in(found.filesystem, path, chosen):
+        for path in files[table]:
+            for batch in rows_in(system, path, chosen):
                 columns = [each.view(pa.int64()) if each.type == TIME else each for each in batch.columns]
                 rows = zip(*[column.to_pylist() for column in columns], strict=True)
                 base.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(plain))})", rows)
