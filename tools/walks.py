@@ -265,7 +265,6 @@ WALKS: Final = {
     "A packet to a row": row,
 }
 CLIMBS: Final = {
-    "broker/broker.py Broker._wrote": "the broker records which connections have output, for `ready`.",
     "captures/columns/replay.py ConnectionReplay._heard": "the replay knows the recorder of the connection.",
     "captures/columns/replay.py ConnectionReplay._many": "the replay handles similar transfers in one step, where it can.",
     "captures/conversation.py Conversation.marks": "the conversation knows the packet of each octet.",

@@ -125,7 +125,7 @@ class LineService(Service):
 
     def _done(self, line: int) -> None:
         self.say(line, DONE)
-        self.peer._broker._wrote(self.peer)
+        self.peer._broker._ready[self.peer] = None
 
 
 class Lines(Front):

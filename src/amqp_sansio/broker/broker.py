@@ -155,7 +155,7 @@ class Peer:
     def writable(self, writable: bool) -> None:
         self._writable = writable
         if writable and self._connection.bytes_to_send:
-            self._broker._wrote(self)
+            self._broker._ready[self] = None
 
     @property
     def finished(self) -> bool:
@@ -185,12 +185,12 @@ class Peer:
         """See `ServerConnection.decided`."""
         self._connection.decided(verdict)
         self._broker._stored(self)
-        self._broker._wrote(self)
+        self._broker._ready[self] = None
 
     def close(self, code: ConnectionCode = CloseCode.NORMAL, text: str = "") -> None:
         """Closes the connection, as `ServerConnection.close` does and with the same errors."""
         self._connection.close(code, text)
-        self._broker._wrote(self)
+        self._broker._ready[self] = None
         self._broker._agenda.note(self, self._connection.due)
         if self._connection.eventful:  # before the headers agree it is over at once
             self._broker._stored(self)
@@ -216,7 +216,7 @@ class Peer:
         broker, connection = self._broker, self._connection
         moment = connection.tick(now)
         if connection.bytes_to_send or self._stopped_lingering:
-            broker._wrote(self)
+            broker._ready[self] = None
         broker._agenda.note(self, moment)
         if connection.eventful:
             broker._in_turn(self)
@@ -277,6 +277,7 @@ class Broker:
         self._turns: Final[deque[Peer]] = deque()
         self._blocked: Final[dict[Peer, None]] = {}  # not read until their octets are taken
         self._ready: dict[Peer, None] = {}
+        """The connections that may have octets to send."""
         self._untold: Final[dict[Peer | Holder, None]] = {}  # need the time: octets came, or a timer is to start
         self._asked: Final[dict[str, None]] = {}  # virtual hosts that the application may have a reference to
         if config.virtual_hosts is not None:
@@ -482,10 +483,6 @@ class Broker:
             site.host.dispatch(TURN)  # the rest is then due
         if peer._connection.bytes_to_send:
             self._ready[peer] = None
-
-    def _wrote(self, peer: Peer) -> None:
-        """Records that the connection may have octets to send."""
-        self._ready[peer] = None
 
     def _forget_peer(self, peer: Peer) -> None:
         """Forgets a connection that has ended."""

@@ -156,7 +156,7 @@ class Consumer:
                 holder.taken.add(id)
         else:
             holder.site.host.dequeue((entry,))
-        holder.broker._wrote(peer)
+        holder.broker._ready[peer] = None
         return True
 
     def size(self, entry: Entry) -> int:

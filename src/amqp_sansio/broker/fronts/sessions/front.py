@@ -184,13 +184,13 @@ class SessionService(Service):
                     holder.force_off()
                 known.end()
                 if known.peer is not None and known.peer is not peer:
-                    broker._wrote(known.peer)
+                    broker._ready[known.peer] = None
             else:
                 before = known.peer
                 connection.accept(name, resume=session)
                 known.moved(self)
                 if before is not None and before is not peer:
-                    broker._wrote(before)
+                    broker._ready[before] = None
                 self.holders[name] = known
                 return
         timeout = peer._config.session_timeout
@@ -206,7 +206,7 @@ class SessionService(Service):
         peer._waits = False
         if event is not None and not peer._ended and peer._connection._closed_cause is None:
             self._attach(event)
-            peer._broker._wrote(peer)
+            peer._broker._ready[peer] = None
         peer._broker._stored(peer)
 
     def _detached(self, name: bytes) -> None:

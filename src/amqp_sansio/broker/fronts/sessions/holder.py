@@ -203,7 +203,7 @@ class SessionHolder(Holder):
         if session.state in ("attached", "resuming", "detached"):
             session._complete_one(id)
             if self.peer is not None:
-                self.broker._wrote(self.peer)
+                self.broker._ready[self.peer] = None
 
     def complete_after(self, number: int, id: int) -> None:
         """Completes a command once that entry is journalled."""
@@ -268,7 +268,7 @@ class SessionHolder(Holder):
             peer = self.peer
             self.session.fail(id, code, text[:MOST_TEXT], field_index=field_index)
             if peer is not None:
-                self.broker._wrote(peer)
+                self.broker._ready[peer] = None
             self.end()
         else:
             self.failing = self.failing or (id, code, text, field_index)
@@ -281,7 +281,7 @@ class SessionHolder(Holder):
         except AmqpError:  # it is not attached, or the replay limit is reached
             return False
         if self.peer is not None:
-            self.broker._wrote(self.peer)
+            self.broker._ready[self.peer] = None
         return True
 
     # --- publishes with accept-mode explicit ----------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ class SessionHolder(Holder):
         except LimitError as error:
             self.fail(None, ErrorCode.RESOURCE_LIMIT_EXCEEDED, str(error))
         if self.peer is not None:
-            self.broker._wrote(self.peer)
+            self.broker._ready[self.peer] = None
 
     # --- deliveries to it -----------------------------------------------------------------------------------------------------
 
