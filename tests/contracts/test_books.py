@@ -45,7 +45,7 @@ REASONS: dict[str, str] = {
     "engine/file.py Deliveries._received": CLASSES,
     "engine/file.py Deliveries._ids": CLASSES,
     "engine/findings.py Findings._told": "= channels",
-    "engine/ear.py Guess._places": "= offsets",
+    "engine/guess.py Guess._places": "= offsets",
     "engine/halves.py Inbound.holes": "what a sender says again after a loss: only a role asks for it",
     "engine/halves.py Inbound.gapped": "as holes",
     "engine/halves.py Inbound.owed": OWED,

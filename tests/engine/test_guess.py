@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.families.made_up import LINES
 
-from amqp_sansio.engine.ear import SMALL, Guess
+from amqp_sansio.engine.guess import SMALL, Guess
 from amqp_sansio.wire.frames import frame_control
 from amqp_sansio.wire.framing import Framing
 from amqp_sansio.wire.segments import SEGMENTATION

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from amqp_sansio.engine.objection import machine_in, refused, some
+from amqp_sansio.engine.objection import refused, some
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.tables.stream import QOS
 
@@ -16,13 +14,6 @@ def test_asking_moves_nothing() -> None:
     refusal = refused(machine, "server", "stream.qos-ok")
     assert refusal is not None
     assert refusal.legal == ("client:stream.qos",)
-
-
-def test_states_of_a_snapshot() -> None:
-    assert machine_in(Machine(QOS), ("asked", "idle")).states == ("idle", "asked")
-    for bad in ((), ("nowhere",), "asked", None):
-        with pytest.raises(ValueError, match="states"):
-            machine_in(Machine(QOS), bad)
 
 
 def test_people_are_shown_eight() -> None:

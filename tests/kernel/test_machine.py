@@ -101,3 +101,10 @@ def test_a_late_observer_never_reports_more_violations(words: list[tuple[str, st
             assert knows.state in late.states
         else:
             return
+
+
+def test_states_of_a_snapshot() -> None:
+    assert Machine(DOOR).restore(("open", "shut")).states == ("open", "shut")
+    for bad in ((), ("nowhere",), "open", None):
+        with pytest.raises(ValueError, match="states"):
+            Machine(DOOR).restore(bad)

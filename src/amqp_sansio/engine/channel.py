@@ -24,7 +24,7 @@ from amqp_sansio.spec.session import Attach
 from amqp_sansio.tables.session import ATTACH, ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_control
-from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, Malformed, Reader
+from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, Malformed, Reader, assembly_of
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.segments import CONTROL_SIZE, OneRange, Segmentation, SegmentReader, frame_begun
 
@@ -492,14 +492,13 @@ class Channels(Endpoints):
         self.sweep(channel)
 
     def hear_plain(self, cut: Cut) -> Event | None:
-        known, header, _, body, self.offset, end = cut
+        known, header, _, body, self.offset, _ = cut
         session: Session
         session, subscription = known.account
         if session._speaks:  # what was learned is forgotten when another session takes the channel
             return hear_transfer(session, known.command, header, body, known.sync, subscription)
-        number = known.channel
-        channel = self.at(number)
-        channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body or None, self.offset, end))
+        channel = self.at(known.channel)
+        channel.receive_command(assembly_of(cut))
         self.sweep(channel)
         return None
 

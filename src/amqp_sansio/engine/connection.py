@@ -737,12 +737,9 @@ class Connection(Carrier):
                 return now
             return None if self._undecoded else self._close_until
         beat = self._heartbeat
-        if not beat.interval:
-            moment = None
-        elif beat.heard_at is None:
+        if beat.interval and beat.heard_at is None:
             return now
-        else:
-            moment = beat.deadline(self._open)
+        moment = beat.deadline(self._open)
         return moment if self._open or self._undecoded else earliest(self._handshake_until, moment)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from amqp_sansio.engine.objection import Objection, machine_in, refused, some
+from amqp_sansio.engine.objection import Objection, refused, some
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet
@@ -138,7 +138,7 @@ class Consumers:
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
         for tag, states, acks in snapshot["tags"]:
-            self._machines[typed(tag, str)] = machine_in(Machine(self._table), states)
+            self._machines[typed(tag, str)] = Machine(self._table).restore(states)
             self._acks[tag] = typed(acks, bool, type(None))
         self._cancels.update(snapshot["cancels"])
         self._latest.update({tag: id for id, tag in self._cancels.items()})

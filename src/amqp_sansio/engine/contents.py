@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.file import Deliveries, Staging
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.objection import Objection, machine_in, refused
+from amqp_sansio.engine.objection import Objection, refused
 from amqp_sansio.errors import LimitError, LocalProtocolError
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import RangeSet
@@ -79,8 +79,8 @@ class ContentClass:
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
-        machine_in(self.qos, snapshot["qos"])
-        machine_in(self.publishing, snapshot["publishing"])
+        self.qos.restore(snapshot["qos"])
+        self.publishing.restore(snapshot["publishing"])
         self.consumers.restore(snapshot["consumers"])
 
 

@@ -87,7 +87,7 @@ def hear(session: Session, id: int, command: Command) -> Objection | None:
                 cell.rule, command.VERB, demarcation.legal(), code, f"{command.VERB} in state {state_of(demarcation)}"
             )
         legal = (f"{command.VERB} with an xid",)
-        return Objection(f"{command.VERB}.xid", command.VERB, legal, int(ErrorCode.ILLEGAL_ARGUMENT), "it names no branch")
+        return Objection(f"{command.VERB}.xid", command.VERB, legal, ErrorCode.ILLEGAL_ARGUMENT, "it names no branch")
     verb = demarcation.verb(command, isinstance(command, tx.Select) and unaccepting(session))
     if verb is None:
         return None
@@ -95,7 +95,7 @@ def hear(session: Session, id: int, command: Command) -> Objection | None:
     if verb == rows.SUSPEND and len(demarcation.suspended) >= most:
         legal = (f"at most {most} suspended branches",)
         text = f"more than {most} branches are suspended on one session"
-        return Objection("limits.suspended_branches", verb, legal, int(ErrorCode.RESOURCE_LIMIT_EXCEEDED), text)
+        return Objection("limits.suspended_branches", verb, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)
     cell = demarcation.refusal(verb)
     # The coordinator must refuse what depends on the branch rather than on the session.
     again = isinstance(command, dtx.Start) and key_of(command.xid) == demarcation.associated

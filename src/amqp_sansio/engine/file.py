@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from amqp_sansio.engine.objection import Objection, machine_in, refused, some
+from amqp_sansio.engine.objection import Objection, refused, some
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet
@@ -115,7 +115,7 @@ class Staging:
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Restores what `snapshot` returned.  Raises TypeError, ValueError or KeyError for anything else."""
-        machine_in(self._machine, snapshot["states"])
+        self._machine.restore(snapshot["states"])
         self._size, self._offset = [typed(snapshot[name], int, type(None)) for name in ("size", "offset")]
         self._sizes.update({identifier: typed(size, int, type(None)) for identifier, size in snapshot["files"]})
         self._forgot = bool(snapshot["forgot"])

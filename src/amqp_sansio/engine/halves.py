@@ -638,13 +638,8 @@ class Outbound(OwnIds):
 
     def executed(self, ids: RangeSet) -> list[Event]:
         """Handles the completion of commands; returns the events of those without a result."""
-        events: list[Event | None] = []
-        for id in self.asked.among(ids):
-            command = self.asked[id]
-            if not command.RESULT:
-                del self.asked[id]
-                events.append(self._end(id, command, TransactionOutcome.COMMITTED, XaStatus.XA_OK, None))
-        return [event for event in events if event is not None]
+        done = [(id, self.asked.remove(id)) for id in self.asked.among(ids) if not self.asked[id].RESULT]
+        return _present([self._end(id, command, TransactionOutcome.COMMITTED, XaStatus.XA_OK, None) for id, command in done])
 
     def ended(self) -> list[Event]:
         """Ends the session: returns an event for each command without an answer, in the order sent."""
@@ -656,7 +651,7 @@ class Outbound(OwnIds):
             outcome = TransactionOutcome.ROLLED_BACK if _undone(refused, id) else TransactionOutcome.UNKNOWN
             code = refused[1] if refused is not None and refused[0] == id else None
             events.append(self._end(id, command, outcome, None, code))
-        return [event for event in events if event is not None]
+        return _present(events)
 
     def _end(
         self, id: int, command: Command, commit: TransactionOutcome, status: XaStatus | None, refused: int | None
@@ -719,6 +714,10 @@ class Outbound(OwnIds):
 def status_of(value: Struct | None) -> XaStatus | None:
     """Returns the status of a branch in a result; None when it has none."""
     return _STATUSES.get(value.status) if isinstance(value, dtx.XaResult) and value.status is not None else None
+
+
+def _present(events: list[Event | None]) -> list[Event]:
+    return [event for event in events if event is not None]
 
 
 def _undone(refused: tuple[int, int] | None, id: int) -> bool:

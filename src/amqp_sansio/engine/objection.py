@@ -29,14 +29,6 @@ def refused(machine: Machine, speaker: str, verb: str) -> Refusal | None:
     return None if machine.can(speaker, verb) else machine.step(speaker, verb)
 
 
-def machine_in(machine: Machine, states: object) -> Machine:
-    """Returns the machine, put into the states that a snapshot names.  Raises ValueError for unknown states."""
-    if not isinstance(states, tuple) or not states or not set(states) <= set(machine.table.states):
-        raise ValueError(f"states {states!r:.80} of {machine.table.name}")
-    machine.states = tuple([state for state in machine.table.states if state in states])
-    return machine
-
-
 def some(things: Iterable[object]) -> list[str]:
     """Returns the first eight, for an error text."""
     return [f"{thing!r:.80}" for thing in islice(things, 8)]

@@ -19,7 +19,7 @@ from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.framing import COMMAND, Assembly, Malformed
+from amqp_sansio.wire.framing import Assembly, Malformed, assembly_of
 from amqp_sansio.wire.headers import Headers, Sift
 from amqp_sansio.wire.reading import Reading
 
@@ -140,10 +140,7 @@ class Observer:
                     observed = self._checker.hear_plain(speaker, cut)
                     if observed is not None:
                         return observed
-                    known, header, size, octets, start, end = cut
-                    body = None if size is None else octets
-                    unit = Assembly(known.channel, 1, COMMAND, known.payload, header, body, start, end)
-                    self._hear(speaker, Heard(start, end, unit))
+                    self._hear(speaker, Heard(cut[4], cut[5], assembly_of(cut)))
                     continue
                 heard = ear.next()
                 if ear.trace and ear.reader is not None and ear.reader.trace:

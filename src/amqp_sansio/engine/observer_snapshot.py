@@ -7,8 +7,9 @@ from typing import Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.checker import Checker
-from amqp_sansio.engine.ear import Ear, Guess
+from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.guess import Guess
 from amqp_sansio.engine.observed import Speaker
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Machine

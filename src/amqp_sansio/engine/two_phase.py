@@ -83,6 +83,9 @@ _DUE_IN: Final[dict[tuple[str, str], str]] = {
     (rows.PREPARED, "committing"): rows.COMMIT,
     (rows.PREPARED, "rolling back"): rows.ROLLBACK,
 }
+_ASKED: Final = {  # the command whose answer is awaited, by state
+    state: verb.partition(" ")[0] for (_, speaker, verb), state in rows.TWO_PHASE.moves.items() if speaker == rows.MANAGER
+}
 _COMMANDS: Final[dict[str, Callable[[dtx.Xid], Command]]] = {
     rows.PREPARE: dtx.Prepare,
     rows.COMMIT: dtx.Commit,
@@ -152,7 +155,7 @@ class TwoPhase:
             return False
         machine = self._machines[participant]
         if isinstance(event, BranchAnswered) and machine.state != rows.LISTING:
-            if key_of(event.xid) != key_of(self._branches[participant]) or event.verb != _ASKED_IN[machine.state]:
+            if key_of(event.xid) != key_of(self._branches[participant]) or event.verb != _ASKED[machine.state]:
                 return False
             self.answered(participant, event.status, event.refused)
             return True
@@ -293,9 +296,7 @@ class TwoPhase:
             made = cls({_text(name): _xid(key) for name, key, _, _ in branches})
             made._course = course
             for name, _, state, status in branches:
-                if state not in rows.TWO_PHASE.states:
-                    raise ValueError(f"state {state!r}")
-                made._machines[name] = Machine(rows.TWO_PHASE, (state,))
+                made._machines[name].restore((state,))
                 if status is not None:
                     made.heuristics[name] = XaStatus(status)
             return made
@@ -330,17 +331,6 @@ class TwoPhase:
 
     def __repr__(self) -> str:
         return f"<TwoPhase {self._course}: {self.states}>"
-
-
-_ASKED_IN: Final = {
-    rows.PREPARING: "dtx.prepare",
-    rows.COMMITTING: "dtx.commit",
-    rows.COMMITTING_AGAIN: "dtx.commit",
-    rows.ALONE: "dtx.commit",
-    rows.ALONE_AGAIN: "dtx.commit",
-    rows.ROLLING_BACK: "dtx.rollback",
-    rows.FORGETTING: "dtx.forget",
-}
 
 
 def presumed_aborts(

@@ -145,6 +145,13 @@ class Machine:
                 return None
         return Refusal(self.table.name, states, speaker, verb, self.table.legal(states))
 
+    def restore(self, states: object) -> Self:
+        """Moves to the states of a snapshot.  Raises TypeError or ValueError for anything else."""
+        if not isinstance(states, tuple) or not states or not set(states) <= set(self.table.states):
+            raise ValueError(f"states {states!r:.80} of {self.table.name}")
+        self.states = states
+        return self
+
     def forget(self) -> None:
         """Makes every state possible again, after a gap."""
         self.states = self.table.states

@@ -180,10 +180,8 @@ class Demarcation:
     def restore(cls, value: tuple[object, ...]) -> Demarcation:
         """Restores a snapshot.  Raises ValueError or TypeError for anything else."""
         states, associated, start, suspended, late = value
-        if not isinstance(states, tuple) or not states or not set(states) <= set(rows.DEMARCATION.states):
-            raise ValueError(f"demarcation {states!r}")
         made = cls()
-        made.machine = Machine(rows.DEMARCATION, states)
+        made.machine.restore(states)
         made.associated = None if associated is None else key_in(associated)
         made.start = typed(start, int, type(None))
         made.suspended = {key_in(key): typed(id, int, type(None)) for key, id in typed(suspended, tuple)}

@@ -141,6 +141,12 @@ its speaker's stream it begins and ends.
 """
 
 
+def assembly_of(cut: Cut) -> Assembly:
+    """Returns the unit that was cut, for the general path."""
+    known, header, _, body, start, end = cut
+    return Assembly(known.channel, 1, COMMAND, known.payload, header, body or None, start, end)
+
+
 IN_SEGMENT: Final = 1
 """The next frame continues the segment (b=0)."""
 BETWEEN: Final = 2
