@@ -18,7 +18,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "wire.headers", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
         "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel",
         "engine.session",
-        "engine.transmit", "engine.hearing", "engine.controls", "engine.client", "engine.server",
+        "engine.transmit", "engine.hearing", "engine.client", "engine.server",
         "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.witness",
         "engine.witness_stream", "broker.fronts.sessions",
     ),

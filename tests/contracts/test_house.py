@@ -69,6 +69,7 @@ REVIEWED = {
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
     "engine/connection.py": "one connection: what comes, what goes out, its time, and every way to end",
     "engine/halves.py": "the two halves of a session: the same ids, sent by one side or by the other",
+    "engine/hearing.py": "what a session does with each word of its peer, and what it owes for it",
     "engine/session.py": "one session: its state, and every verb with what it raises, most of the lines as a signature",
     "engine/session_checker.py": "one checker, and its quick way through transfers, which has to say the same",
     "engine/witness.py": "the witness of one conversation, and of each channel in it",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.controls import parts
+from amqp_sansio.engine.hearing import parts
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.tables.transfer import ACQUIRED, EXPLICIT, TRANSFER

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, Role
-from amqp_sansio.engine.controls import CONTROLS, completed_run, replies_of
-from amqp_sansio.engine.hearing import hear_assembly, hear_transfer
+from amqp_sansio.engine.hearing import CONTROLS, completed_run, hear_assembly, hear_transfer, replies_of
 from amqp_sansio.engine.replaying import go_on, octets_in
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transmit import check_modes, violate

@@ -10,8 +10,8 @@ from uuid import UUID
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine.carrier import CommandId, Role
 from amqp_sansio.engine.contents import Contents, is_global
-from amqp_sansio.engine.controls import tell
 from amqp_sansio.engine.halves import Inbound, Outbound
+from amqp_sansio.engine.hearing import tell
 from amqp_sansio.engine.subscription import Subscriber, Subscribers, Subscription, Subscriptions
 from amqp_sansio.engine.transactions import Dtx, Tx
 from amqp_sansio.engine.transmit import ALONE, prepare, say, say_exception, transfer

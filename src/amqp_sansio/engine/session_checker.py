@@ -10,10 +10,10 @@ from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents, ContentWitness
-from amqp_sansio.engine.controls import replies_of
 from amqp_sansio.engine.demarcation import DemarcationWitness
 from amqp_sansio.engine.ear import FRAMES, Ear
 from amqp_sansio.engine.file import Deliveries, Staging
+from amqp_sansio.engine.hearing import replies_of
 from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers, TransferSeen
 from amqp_sansio.engine.witness import ChannelWitness, Witness
 from amqp_sansio.engine.witness_connection import WHO

@@ -11,7 +11,7 @@ from amqp_sansio.broker.fronts.sessions.consumer import Unsettled
 from amqp_sansio.broker.fronts.sessions.error_column import code_of, field_index_of
 from amqp_sansio.broker.fronts.sessions.provisional_accepts import ProvisionalAccepts
 from amqp_sansio.broker.model.owner import SESSION, Owner
-from amqp_sansio.engine.controls import parts
+from amqp_sansio.engine.hearing import parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
