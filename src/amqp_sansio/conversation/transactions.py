@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.conversation.acceptance import release
 from amqp_sansio.conversation.ticket import Ticket
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from amqp_sansio.conversation.talk import Talk
     from amqp_sansio.engine.session import Session
 
-Value = TypeVar("Value")
-
 GOOD: Final = frozenset([XaStatus.XA_OK, XaStatus.XA_RDONLY])
 
 
@@ -42,9 +40,7 @@ class Transactions:
     def __init__(self, talk: Talk) -> None:
         self._talk: Final = talk
         self._local: Final[dict[int, tuple[Ticket[None], TransactionOutcome]]] = {}
-        self._branches: Final[dict[int, tuple[Ticket[XaStatus], str]]] = {}
-        self._recovering: Final[dict[int, Ticket[tuple[Xid, ...]]]] = {}
-        self._timeouts: Final[dict[int, Ticket[int]]] = {}
+        self._asked: Final[dict[int, tuple[Ticket[Any], str]]] = {}  # about branches: for a status, xids, or seconds
         self._selected: tuple[object, str] | None = None  # for which session, and which kind
         self._within: Session | None = None
         self._accepted: Final[list[int]] = []
@@ -213,15 +209,11 @@ class Transactions:
 
     def get_timeout(self, xid: Xid) -> Ticket[int]:
         """Requests the timeout of a branch in seconds."""
-        ticket = self._timeouts[self._talk.session.dtx.get_timeout(xid)] = Ticket()
-        self._talk.wake()
-        return ticket
+        return self._about(self._talk.session.dtx.get_timeout(xid), "dtx.get-timeout")
 
     def recover(self) -> Ticket[tuple[Xid, ...]]:
         """Lists the branches in doubt at this broker: prepared and not decided, or decided heuristically by the broker."""
-        ticket = self._recovering[self._talk.session.dtx.recover()] = Ticket()
-        self._talk.wake()
-        return ticket
+        return self._about(self._talk.session.dtx.recover(), "dtx.recover")
 
     def carry_out(self, ask: Ask, whole: TwoPhase) -> Ticket[None]:
         """Sends what a two-phase commit wants of this participant; settled once `whole` has the answer, or knows that it is
@@ -252,9 +244,9 @@ class Transactions:
         ticket.on_done(answered)
         return told
 
-    def _about(self, id: int, verb: str) -> Ticket[XaStatus]:
-        ticket: Ticket[XaStatus] = Ticket()
-        self._branches[id] = (ticket, verb)
+    def _about(self, id: int, verb: str) -> Ticket[Any]:
+        ticket: Ticket[Any] = Ticket()
+        self._asked[id] = (ticket, verb)
         self._talk.wake()
         return ticket
 
@@ -265,23 +257,25 @@ class Transactions:
         match event:
             case TransactionEnded(id=id, outcome=outcome) if id is not None:
                 self._ended(id, outcome)
-            case BranchAnswered(id=id, verb=verb, status=status, refused=refused):
-                branch = self._branches.pop(id, None)
-                if branch is not None and status in GOOD:
-                    branch[0].settle(XaStatus(status))
-                elif branch is not None:
-                    failure = self._talk.failure.error
-                    branch[0].fail(failure if refused is not None and failure is not None else BranchFailed(verb, status))
-            case BranchesRecovered(id=id, xids=xids):
-                _answer(self._recovering.pop(id, None), xids, "dtx.recover")
-            case BranchTimeout(id=id, seconds=seconds):
-                _answer(self._timeouts.pop(id, None), seconds, "dtx.get-timeout")
+            case BranchAnswered(id=id, verb=verb, status=status, refused=refused) if id in self._asked:
+                ticket, _ = self._asked.pop(id)
+                failure = self._talk.failure.error
+                if status in GOOD:
+                    ticket.settle(XaStatus(status))
+                else:
+                    ticket.fail(failure if refused is not None and failure is not None else BranchFailed(verb, status))
+            case BranchesRecovered(id=id, xids=value) | BranchTimeout(id=id, seconds=value) if id in self._asked:
+                ticket, verb = self._asked.pop(id)
+                if value is None:
+                    ticket.fail(BranchFailed(verb, None))
+                else:
+                    ticket.settle(value)
             case _:
                 pass
 
     def verb(self, id: int) -> str:
         """Returns the verb of a pending command about a branch, "" for any other id."""
-        return self._branches[id][1] if id in self._branches else ""
+        return self._asked[id][1] if id in self._asked else ""
 
     def lost(self) -> None:
         """Fails everything pending: the session is over."""
@@ -289,14 +283,10 @@ class Transactions:
             self._talk._answers.told()
         for local, _ in self._local.values():
             local.fail(TransactionFailed("unknown", "the session was lost before the answer"))
-        for branch, verb in self._branches.values():
-            branch.fail(BranchFailed(verb, None))
-        for recovering in self._recovering.values():
-            recovering.fail(BranchFailed("dtx.recover", None))
-        for asked in self._timeouts.values():
-            asked.fail(BranchFailed("dtx.get-timeout", None))
-        for each in (self._local, self._branches, self._recovering, self._timeouts):
-            each.clear()
+        for asked, verb in self._asked.values():
+            asked.fail(BranchFailed(verb, None))
+        self._local.clear()
+        self._asked.clear()
 
     def _ended(self, id: int, outcome: TransactionOutcome) -> None:
         waiting = self._local.pop(id, None)
@@ -311,11 +301,3 @@ class Transactions:
             error.__cause__ = failure
             self._talk._answers.told()
             ticket.fail(error)
-
-
-def _answer(asked: Ticket[Value] | None, value: Value | None, verb: str) -> None:
-    """Settles what was asked for with its value; without one, it failed."""
-    if asked is not None and value is not None:
-        asked.settle(value)
-    elif asked is not None:
-        asked.fail(BranchFailed(verb, None))

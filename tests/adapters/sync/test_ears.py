@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import select
+import selectors
 import socket
 import threading
 
 import pytest
 
-from amqp_sansio.adapters.sync.ears import Ears, EpollEars, PlainEars, ears
+from amqp_sansio.adapters.sync.ears import Ears
 
-KINDS = [PlainEars, *([EpollEars] if hasattr(select, "epoll") else [])]
+KINDS = [selectors.SelectSelector, selectors.DefaultSelector]
 
 
 def test_the_best_there_is() -> None:
     a, b = socket.socketpair()
     with a, b:
-        found = ears(a, b)
-        assert type(found) is KINDS[-1]
+        found = Ears(a, b)
+        assert found.shared is hasattr(select, "epoll")
+        found.close()
+
+
+def test_only_epoll_is_shared() -> None:
+    a, b = socket.socketpair()
+    with a, b:
+        found = Ears(a, b, selectors.SelectSelector)
+        assert not found.shared
         found.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_reports_what_it_listens_to_and_nothing_else(kind: type[PlainEars] | type[EpollEars]) -> None:
+def test_it_reports_what_it_listens_to_and_nothing_else(kind: type[selectors.BaseSelector]) -> None:
     poke, poking = socket.socketpair()
     connected, other = socket.socketpair()
     with poke, poking, connected, other:
-        listening: Ears = kind(poke, connected)
+        listening = Ears(poke, connected, kind)
         assert listening.wait(0) == (False, False)
         other.send(b"x")
         assert listening.wait(0) == (False, False)  # nobody listens to it yet
@@ -50,7 +59,7 @@ def test_it_may_be_left_to_somebody_else_while_one_waits() -> None:
     poke, poking = socket.socketpair()
     connected, other = socket.socketpair()
     with poke, poking, connected, other:
-        listening = EpollEars(poke, connected)
+        listening = Ears(poke, connected)
         listening.listen(True, False)
         heard: list[tuple[bool, bool]] = []
         thread = threading.Thread(target=lambda: heard.append(listening.wait(None)))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import select
+import selectors
 import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from amqp_sansio.adapters.sync.ears import EpollEars, PlainEars
+from amqp_sansio.adapters.sync.ears import Ears
 from amqp_sansio.adapters.sync.shift import AGAIN, Shift
 from amqp_sansio.adapters.sync.turn import Turn
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="no epoll here: nothing is lent")
 
 
-class Watched(EpollEars):
+class Watched(Ears):
     """Remembers what it is told to listen to."""
 
     def __init__(self, poke: socket.socket, connected: socket.socket) -> None:
@@ -128,7 +129,7 @@ def test_a_thread_that_cannot_be_woken_listens_itself() -> None:
     connected, other = socket.socketpair()
     poked, poking = socket.socketpair()
     with connected, other, poked, poking:
-        shift = Shift(PlainEars(poked, connected), connected, Turn(threading.RLock()), lambda: None)
+        shift = Shift(Ears(poked, connected, selectors.SelectSelector), connected, Turn(threading.RLock()), lambda: None)
         assert not shift.may_lend
         assert shift.look(False) is None
         other.send(b"x")

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 from amqp_sansio.adapters.sync.dialing import dial
-from amqp_sansio.adapters.sync.ears import Ears, ears
+from amqp_sansio.adapters.sync.ears import Ears
 from amqp_sansio.adapters.sync.shift import Shift, pipe
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.address import Address, Endpoint
@@ -246,7 +246,7 @@ class Driver:
             connected = dial(endpoint, self._tls, until, lambda: self._stopped, self.address.server_name)
         except TimeoutError:
             raise self._too_late() from None
-        listening = ears(self._poke_in, connected)
+        listening = Ears(self._poke_in, connected)
         shift = Shift(listening, connected, self._turns, self.poke)
         try:
             with self._changed:

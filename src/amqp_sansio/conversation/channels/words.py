@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Final
 
 from amqp_sansio.conversation.properties import Arguments, as_arguments
 from amqp_sansio.errors import EncodeError, LocalProtocolError
@@ -74,16 +75,17 @@ def delete_exchange(exchange: str, if_unused: bool) -> exchanges.Delete:
     return exchanges.Delete(exchange, if_unused, False, 0)
 
 
+_NOT_EXECUTED: Final = {"basic.get": ("its answer is a message", "get"), "basic.consume": ("it brings messages", "subscribe")}
+"""Methods that bring messages: why `execute` does not send them, and the call that does."""
+
+
 def check_executable(method: Method, contents: Container[str]) -> None:
     """Raises an error for what `execute` does not send: methods with a content (`contents`), and basic.get."""
     if not isinstance(method, Method):
         raise EncodeError("method", f"a method of amqp_sansio.spec.methods, not {type(method).__name__}")
-    if method.VERB in contents:
-        raise LocalProtocolError(f"execute {method.VERB}", "it carries a content", ("publish",), method.VERB)
-    if method.VERB == "basic.get":
-        raise LocalProtocolError("execute basic.get", "its answer is a message", ("get",), method.VERB)
-    if method.VERB == "basic.consume":
-        raise LocalProtocolError("execute basic.consume", "it brings messages", ("subscribe",), method.VERB)
+    why, instead = ("it carries a content", "publish") if method.VERB in contents else _NOT_EXECUTED.get(method.VERB, ("", ""))
+    if why:
+        raise LocalProtocolError(f"execute {method.VERB}", why, (instead,), method.VERB)
 
 
 def with_queue(method: Method, declared: str) -> Method:
