@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.errors import AmqpError
@@ -25,6 +25,8 @@ from amqp_sansio.wire.primitives import frame_header
 ASIDE: Final = 1
 """The offset of the barrier's channel from that of the session."""
 MOST_SILENCES: Final = 1
+
+W = TypeVar("W")
 
 
 class ProbeError(AmqpError):
@@ -158,22 +160,16 @@ class Talk:
         talker = ConnectionVoice(self.setting)
         self.say(*talker.say("client:protocol-header"))
         step = self.until(lambda step: not isinstance(step.said, bytes) or step.octets != DEFAULT.header)
-        if step is None or not isinstance(step.said, c.Start):
-            raise ProbeError(f"no AMQP 0-10 is spoken there: {self._answer(step)}")
-        self.choose(step.said)
+        self.choose(self._wanted(step, c.Start, "no AMQP 0-10 is spoken there"))
         self.say(*talker.say("client:connection.start-ok"))
         while True:
             step = self.until(lambda _: True)
             if step is None or not isinstance(step.said, c.Secure):
                 break
             self.say(*talker.say("client:connection.secure-ok"))
-        if step is None or not isinstance(step.said, c.Tune):
-            raise ProbeError(f"the server does not let us in ({self.setting.mechanism}): {self._answer(step)}")
-        self.setting.tune = step.said
+        self.setting.tune = self._wanted(step, c.Tune, f"the server does not let us in ({self.setting.mechanism})")
         self.say(*talker.say("client:connection.tune-ok"), *talker.say("client:connection.open"))
-        step = self.until(lambda _: True)
-        if step is None or not isinstance(step.said, c.OpenOk):
-            raise ProbeError(f"virtual host {self.setting.virtual_host!r} is not opened: {self._answer(step)}")
+        self._wanted(self.until(lambda _: True), c.OpenOk, f"virtual host {self.setting.virtual_host!r} is not opened")
 
     def choose(self, start: c.Start) -> None:
         """Chooses a mechanism that the server offers: PLAIN with a user, else ANONYMOUS.  Raises ProbeError without one."""
@@ -186,18 +182,20 @@ class Talk:
         if not self.setting.user and found == "PLAIN":
             self.setting.user = self.setting.password = "guest"
 
-    def _answer(self, step: Step | None) -> str:
+    def _wanted(self, step: Step | None, kind: type[W], otherwise: str) -> W:
+        """Returns what the server has said, if it is of this kind.  Raises ProbeError otherwise."""
         if step is None:
-            return "it hung up" if self.ended else "it does not answer"
-        return step.line
+            raise ProbeError(f"{otherwise}: {'it hung up' if self.ended else 'it does not answer'}")
+        if not isinstance(step.said, kind):
+            raise ProbeError(f"{otherwise}: {step.line}")
+        return step.said
 
     def attach(self, name: bytes, channel: int, pointed: bool = True) -> None:
         """Attaches a session.  Raises ProbeError when the server refuses it."""
         self.heard_all()
         self.say(Step("client", s.Attach(name), channel))
         step = self.until(lambda step: step.channel == channel and isinstance(step.said, s.Attached | s.Detached))
-        if step is None or not isinstance(step.said, s.Attached):
-            raise ProbeError(f"the server attaches no session: {self._answer(step)}")
+        self._wanted(step, s.Attached, "the server attaches no session")
         if pointed:
             self.say(Step("client", s.CommandPoint(0, 0), channel))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.session import Session
 from amqp_sansio.events import BranchesRecovered
 from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec import queue
@@ -42,11 +41,9 @@ class Ending:
         self.world.tick(0.0)
         for site in self.world.sites:
             line = self._visitor("the first client", site)
-            self._rest([], False)
-            session = self._session(line)
             for name in QUEUES:
-                session.send(queue.Declare(name, durable=name in DURABLE), sync=True)
-            self._rest([], False)
+                line.present.session.send(queue.Declare(name, durable=name in DURABLE), sync=True)
+            self._rest()
             self._leave(line)
         self.world.story.lines.clear()
         self.world.tell(f"red and blue (durable), grey and {BRITTLE} are declared")
@@ -72,7 +69,7 @@ class Ending:
         self._finish()
         for _ in range(3):
             world.tick(PATIENCE)  # unprepared branches time out
-            self._rest([])
+            self._rest()
         world.tell("the queues are emptied")
         for site in world.sites:
             self._drain(site, f"the last client of {site.name}", False)
@@ -92,17 +89,17 @@ class Ending:
                 line.come()
             self._rest(self.there)
 
-    def _rest(self, lines: list[Line], manages: bool = True) -> None:
-        """Delivers until no side has output left; the manager pauses unless it `manages`."""
+    def _rest(self, lines: list[Line] | None = None) -> None:
+        """Delivers until no side has output left, with the manager at work among these lines; None: it pauses."""
         world = self.world
         for _ in range(ROUNDS):
             happened = world.breathe()
-            for line in lines:
+            for line in lines or ():
                 happened |= world.arrive(line, 64, 1 << 20)
             for site in world.sites:
                 happened |= site.sync()
                 happened |= site.tell()
-            if manages and world.manager is not None and world.manager.life and not world.manager.closing:
+            if lines is not None and world.manager is not None and world.manager.life and not world.manager.closing:
                 world.manager.advance()
             if not happened and not world.flow():
                 return
@@ -116,7 +113,7 @@ class Ending:
             for _ in range(ROUNDS):
                 more = manager.advance()
                 world.flow()
-                self._rest([], False)
+                self._rest()
                 if not more:
                     break
             else:
@@ -139,14 +136,14 @@ class Ending:
     # --- visitors -------------------------------------------------------------------------------------------------------------
 
     def _visitor(self, name: str, site: Site) -> Line:
+        """Returns a new client with its session."""
         line = Line(self.world, name, site, Persona("plain", site.number, 0, 1.0))
         self.world.lines.append(line)
         line.connect()
-        return line
-
-    def _session(self, line: Line) -> Session:
+        line.heard = []
+        self._rest()
         demand(line.ready, DEADLOCK, f"{line.name} does not get its session")
-        return line.present.session
+        return line
 
     def _leave(self, line: Line) -> None:
         line.drop()
@@ -154,16 +151,14 @@ class Ending:
             line.over(line.tenure)
         if line in self.world.lines and line not in self.world.every_client:
             self.world.lines.remove(line)
-        self._rest([], False)
+        self._rest()
 
     def _drain(self, site: Site, name: str, again: bool) -> None:
         """Takes all messages off the queues of a broker.  Raises Fault when they are not empty the second time (`again`)."""
         line = self._visitor(name, site)
-        line.heard = []
-        self._rest([], False)
-        session = self._session(line)
+        session = line.present.session
         for _ in range(2):
-            listed = self._recover(line, session)
+            listed = self._recover(line)
             for each in listed:
                 demand(
                     each.format_ != FORMAT, DOUBT, f"{site.name} has {each.global_id!r} in doubt, and its manager is done"
@@ -173,8 +168,8 @@ class Ending:
                     xids = self.world.xids.get(group.name)
                     if xids is not None and key_of(xids) == key_of(each):
                         group.rolled_back()
-            self._rest([], False)
-        demand(not self._recover(line, session), DOUBT, f"{site.name} has branches in doubt that were rolled back")
+            self._rest()
+        demand(not self._recover(line), DOUBT, f"{site.name} has branches in doubt that were rolled back")
         tenure = line.present
         for queued in QUEUES:
             session.send(queue.Declare(queued, durable=queued in DURABLE))
@@ -182,7 +177,7 @@ class Ending:
             allowance = tenure.allowances[queued] = Allowance(queued, True)
             session.subscribe(queued, queued).grant(ENDLESS)
             allowance.grant(ENDLESS)
-        self._rest([], False)
+        self._rest()
         items = list(tenure.held.values())
         demand(not (again and items), LOST, f"{[item.words for item in items]} came back after a restart of {site.name}")
         self.found.update([item.body for item in items])
@@ -191,14 +186,14 @@ class Ending:
             tenure.accepting[said] = items
             for item in items:
                 item.gone = "maybe"
-        self._rest([], False)
+        self._rest()
         demand(not tenure.accepting, DEADLOCK, f"{site.name} never completes the accept of {name}")
         self._leave(line)
 
-    def _recover(self, line: Line, session: Session) -> tuple[Xid, ...]:
+    def _recover(self, line: Line) -> tuple[Xid, ...]:
         line.heard = []
-        session.dtx.recover()
-        self._rest([], False)
+        line.present.session.dtx.recover()
+        self._rest()
         answers = [event for event in line.heard or () if isinstance(event, BranchesRecovered)]
         demand(answers and answers[0].xids is not None, DEADLOCK, f"{line.site.name} does not answer dtx.recover")
         return answers[0].xids or ()
