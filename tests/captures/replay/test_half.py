@@ -105,7 +105,7 @@ def test_what_is_open_at_the_end_is_in_doubt_and_nothing_is_where_octets_are_mis
     assert one.doubtful() == ids()
     one.known = False
     assert one.doubtful() is None
-    one.flush(one.outcome)
+    one.flush("unknown")
     assert [row["outcome"] for row in named(rows, "messages")] == ["unknown", "completed"]
     assert sorted(str(row["outcome"]) for row in named(rows, "commands")) == ["completed", "unknown", "unknown"]
 

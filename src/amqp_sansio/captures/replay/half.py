@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from amqp_sansio.captures.replay.rows import COMPLETE, DONE, OPEN, REFUSED, UNKNOWN, Message, Rows, passed, place
+from amqp_sansio.captures.replay.rows import COMPLETE, DONE, REFUSED, UNKNOWN, Message, Rows, passed, place
 from amqp_sansio.captures.tables import COMMANDS
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
@@ -268,8 +268,3 @@ class Half:
             if message.doubtful:
                 found.add(id)
         return found.freeze()
-
-    @property
-    def outcome(self) -> str:
-        """Returns the outcome of everything that is open at the end."""
-        return OPEN if self.known else UNKNOWN

@@ -53,7 +53,6 @@ class Rows:
         return max(len(self.messages), len(self.transfers), len(self.commands), len(self.by_table["frames"])) >= rows
 
 
-OPEN: Final = "open"
 UNKNOWN: Final = "unknown"
 DONE: Final = "completed"
 REFUSED: Final = "refused"
@@ -207,17 +206,16 @@ Read = tuple[Properties, bytes | None]
 
 def properties_of(structs: Iterable[Struct]) -> Read:
     """Returns the properties in the structs of a header; the last of each kind counts."""
-    delivery = NOTHING
-    correlation = content_type = id_octets = None
+    delivery = correlation = content_type = id_octets = None
     for each in structs:
         if isinstance(each, DeliveryProperties):
-            durable = each.delivery_mode == 2
-            delivery = Properties(
-                each.exchange, each.routing_key, None, None, each.priority, durable, each.redelivered, each.ttl
-            )
+            delivery = each
         elif isinstance(each, MessageProperties):
             id = each.message_id
             correlation, content_type = text_of(each.correlation_id), each.content_type
             id_octets = None if id is None else id.bytes
-    exchange, key, _, _, priority, durable_, redelivered, ttl = delivery
-    return Properties(exchange, key, correlation, content_type, priority, durable_, redelivered, ttl), id_octets
+    if delivery is None:
+        return Properties(None, None, correlation, content_type), id_octets
+    exchange, key, durable = delivery.exchange, delivery.routing_key, delivery.delivery_mode == 2
+    more = delivery.priority, durable, delivery.redelivered, delivery.ttl
+    return Properties(exchange, key, correlation, content_type, *more), id_octets

@@ -250,9 +250,8 @@ class Session:
                 self._begin_tx()
             if self.tx is not None:
                 self.tx.ends(time, id, isinstance(command, Commit))
-        elif command.VERB.startswith("message."):
+        else:
             self.credit.hear(time, command)
-        elif command.VERB.startswith("dtx."):
             xid = self._branches.said(command, time, id)
             if xid is None:
                 return
@@ -342,7 +341,7 @@ class Session:
         self.server.reopened(self._maybe, False)
         doubts = [self.client.doubtful(), self.server.doubtful()] if known else [None, None]
         for half in (self.client, self.server):
-            half.flush(half.outcome if known else "unknown")
+            half.flush("open" if known and half.known else "unknown")
         count = None if doubts[0] is None or doubts[1] is None else len(doubts[0]) + len(doubts[1])
         self._rows.by_table["sessions"].append(
             (self.ts, self.name, self.channel, self.attached, self.detach, time, end, self.detach_by, self.detach_code,
