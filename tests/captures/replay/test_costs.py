@@ -35,7 +35,7 @@ def half(count: int, commands: bool) -> Half:
         if commands:
             made.say(id, command(id))
         else:
-            made.send(id, message(id))
+            made.send(message(id))
     return made
 
 

@@ -31,7 +31,7 @@ def accept(of: Half, low: int, high: int, transaction: int | None = None) -> lis
 def test_a_message_goes_out_when_it_is_complete_and_settled_in_either_order() -> None:
     one, rows = half()
     for id in (1, 2):
-        one.send(id, message(id))
+        one.send(message(id))
     accept(one, 1, 1)
     one.completed(ids((1, 2)), 150)
     accept(one, 2, 2)
@@ -45,9 +45,9 @@ def test_a_message_goes_out_when_it_is_complete_and_settled_in_either_order() ->
 def test_what_needs_no_accept_goes_out_when_complete_or_after_a_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GRACE_MESSAGES", 1)
     one, rows = half()
-    one.send(0, message(0, settled=True))
+    one.send(message(0, settled=True))
     for id in (1, 2, 3):
-        one.send(id, message(id, fleeting=True))
+        one.send(message(id, fleeting=True))
     one.completed(ids((0, 3)), 150)
     assert [(row["transfer_id"], row["outcome"]) for row in named(rows, "messages")] == [
         (0, "completed"), (1, "completed"), (2, "completed"),
@@ -83,7 +83,7 @@ def test_a_result_that_never_comes_is_none_in_the_row() -> None:
 def test_what_was_accepted_in_a_transaction_waits_for_it() -> None:
     one, rows = half()
     for id in (1, 2, 3):
-        one.send(id, message(id))
+        one.send(message(id))
     one.completed(ids((1, 3)), 150)
     found = accept(one, 1, 3, transaction=1)
     assert rows.messages == []
@@ -99,8 +99,8 @@ def test_what_was_accepted_in_a_transaction_waits_for_it() -> None:
 def test_what_is_open_at_the_end_is_in_doubt_and_nothing_is_where_octets_are_missing() -> None:
     one, rows = half()
     one.say(5, command(5, awaits=True))
-    one.send(6, message(6, fleeting=True))
-    one.send(None, message(None))
+    one.send(message(6, fleeting=True))
+    one.send(message(None))
     one.completed(ids((6, 6)), 150)
     assert one.doubtful() == ids()
     one.known = False
@@ -115,7 +115,7 @@ def test_open_messages_are_bounded(monkeypatch: pytest.MonkeyPatch, more: int) -
     monkeypatch.setattr(module, "OPEN_MESSAGES", 10)
     one, rows = half()
     for id in range(10 + more):
-        one.send(id, made.message(id))
+        one.send(made.message(id))
     assert [(row["transfer_id"], row["outcome"]) for row in named(rows, "messages")] == [(0, "unknown")] * max(0, more)
     assert accept(one, 0, 0) == [] if more > 0 else True
 
@@ -125,7 +125,7 @@ def test_messages_that_are_complete_and_not_settled_are_bounded_too(monkeypatch:
     monkeypatch.setattr(module, "OPEN_MESSAGES", 10)
     one, rows = half()
     for id in range(10 + more):
-        one.send(id, made.message(id))
+        one.send(made.message(id))
         one.completed(ids((id, id)), 150)
     assert [(row["transfer_id"], row["outcome"]) for row in named(rows, "messages")] == [(0, "unknown")] * max(0, more)
 
@@ -151,7 +151,7 @@ def test_messages_that_have_left_are_in_doubt_until_somebody_answers_them(
     for id in range(0, 2 * (11 + more), 2):
         sent = message(id, fleeting=fleeting)
         sent.acquired = 1
-        one.send(id, sent)
+        one.send(sent)
     if more > 0:
         assert one.doubtful() is None
         return
@@ -175,10 +175,10 @@ def test_many_messages_at_once_are_the_same_as_one_by_one(runs: list[tuple[int, 
                 first = next_ + skipped
                 sent = [message((first + number) & TOP, settled=settled) for number in range(count)]
                 if at_once and first + count <= TOP:
-                    one.send_all(first, sent)
+                    one.send_all(sent, True)
                 else:
                     for each in sent:
-                        one.send(each.id, each)
+                        one.send(each)
                 next_ = (first + count) & TOP
             held = list(one.incomplete), list(one.unsettled), one.doubtful()
             found.append((held, named(rows, "messages"), named(rows, "commands")))
@@ -192,6 +192,6 @@ def test_what_was_only_looked_at_is_over_after_a_grace(
     monkeypatch.setattr(module, "GRACE_MESSAGES", 0)
     one, rows = half()
     kind = Kind("S", None, 1, None, None, True, acquires, False, True, 12)
-    one.send(1, Message(kind, NOTHING, None, 1, 0, 0, 100, 100, 100, None, 0, 0))
+    one.send(Message(kind, NOTHING, None, 1, 0, 0, 100, 100, 100, None, 0, 0))
     one.completed(ids((1, 1)), 150)
     assert [row["outcome"] for row in named(rows, "messages")] == outcomes

@@ -59,8 +59,9 @@ class Half:
         if gone is not None:
             self._leave(gone, UNKNOWN)
 
-    def send(self, id: int | None, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Adds a transfer."""
+        id = message.id
         if id is None:
             self._end(message, UNKNOWN)
             return
@@ -70,12 +71,12 @@ class Half:
         if len(self.incomplete) > OPEN_MESSAGES or len(self.unsettled) > OPEN_MESSAGES:
             self._evict()
 
-    def send_all(self, id: int, messages: Sequence[Message]) -> None:
-        """Adds consecutive transfers of one kind, with ids from `id` on."""
-        count = len(messages)
-        if max(len(self.incomplete), len(self.unsettled)) + count > OPEN_MESSAGES:
+    def send_all(self, messages: Sequence[Message], alike: bool) -> None:
+        """Adds consecutive transfers; `alike`: they are of one kind, and their ids do not wrap."""
+        id = messages[0].id
+        if not alike or id is None or max(len(self.incomplete), len(self.unsettled)) + len(messages) > OPEN_MESSAGES:
             for message in messages:
-                self.send(message.id, message)
+                self.send(message)
             return
         self.incomplete.run(id, messages)
         if messages[0].kind.explicit:

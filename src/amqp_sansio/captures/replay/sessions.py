@@ -154,11 +154,7 @@ class Session:
                     head if heads else None,
                 )
             )
-        if alike and id is not None:
-            half.send_all(id, messages)
-        else:
-            for message in messages:
-                half.send(message.id, message)
+        half.send_all(messages, alike)
 
     def _kind_of(self, speaker: str, known: KnownCommand[Transfer], queue: str | None, whole: bool) -> Kind:
         """Returns their kind, from the cache."""
