@@ -139,6 +139,10 @@ class TransferVoice(Client):
         return None
 
 
+_ENDS: Final = (message.Stop, message.Flush, message.Cancel)
+"""The commands that take credit away when they are complete."""
+
+
 class SubscriptionVoice(Client):
     """One subscription and its credit."""
 
@@ -151,7 +155,7 @@ class SubscriptionVoice(Client):
 
     def told(self, step: Step) -> None:
         said = step.said
-        if isinstance(said, message.Stop | message.Flush | message.Cancel) and step.speaker == "client":
+        if isinstance(said, _ENDS) and step.speaker == "client":
             self._waiting[self.halves["client"].next_id] = f"server:{step.verb} completed"
         if isinstance(said, s.Completed) and step.speaker == "server" and said.commands:
             for id in [id for id in self._waiting if id in said.commands]:
@@ -173,7 +177,7 @@ class SubscriptionVoice(Client):
             "client:message.set-flow-mode": message.SetFlowMode("d", 0),
             "client:message.cancel": message.Cancel("d"),
         }
-        asks = isinstance(said[word], message.Stop | message.Flush | message.Cancel)  # for its completion, which is a word
+        asks = isinstance(said[word], _ENDS)  # for its completion, which is a word
         return [self.step("client", said[word], word, sync=asks)]
 
     def hear(self, step: Step) -> Word | None:
@@ -283,27 +287,32 @@ NOT_SAID: Final = ("ended", *[word.partition(":")[2] for word in (branch.TIMEOUT
 """Words of a branch that neither side can send: a session's end, its timeout, an administrator's decision."""
 
 
+NEEDED: Final = {
+    "exchange.bind": ("queue.declare", "exchange.declare"),
+    "exchange.unbind": ("queue.declare", "exchange.declare", "exchange.bind"),
+    "exchange.delete": ("exchange.declare",),
+    "queue.delete": ("queue.declare",),
+    "queue.purge": ("queue.declare",),
+}
+"""The verbs that make what a verb needs."""
+
+
 class ModelVoice(Voice):
     """Classes exchange and queue: what a command names exists, because it is declared before where it must be."""
 
-    _queue = _exchange = _bound = False
+    _made: frozenset[str] = frozenset()
+    """The verbs that made what exists now."""
 
     def told(self, step: Step) -> None:
         super().told(step)
-        said = step.said
-        if isinstance(said, queue.Declare):
-            self._queue = True
-        elif isinstance(said, queue.Delete):
-            self._exchange = self._exchange and not self._bound  # auto-deleted with its last binding
-            self._queue = self._bound = False
-        elif isinstance(said, exchange.Declare):
-            self._exchange = True
-        elif isinstance(said, exchange.Delete):
-            self._exchange = self._bound = False
-        elif isinstance(said, exchange.Bind):
-            self._bound = True
-        elif isinstance(said, exchange.Unbind):
-            self._exchange = self._bound = False
+        if step.verb in NEEDED["exchange.unbind"]:
+            self._made |= {step.verb}
+        elif step.verb == "queue.delete" and "exchange.bind" not in self._made:
+            self._made -= {"queue.declare"}
+        elif step.verb == "queue.delete":  # the exchange is auto-deleted with its last binding
+            self._made = frozenset()
+        elif step.verb in ("exchange.delete", "exchange.unbind"):
+            self._made -= {"exchange.declare", "exchange.bind"}
 
     def say(self, word: Word) -> list[Step]:
         q, x, key = self.q, self.setting.named("x"), "k"
@@ -320,16 +329,8 @@ class ModelVoice(Voice):
             "exchange.unbind": exchange.Unbind(q, x, key),
             "exchange.bound": exchange.Bound(x, q, key),
         }
-        needed: list[str] = []
-        if verb in ("exchange.bind", "exchange.unbind"):
-            needed += [] if self._queue else ["queue.declare"]
-            needed += [] if self._exchange else ["exchange.declare"]
-            needed += ["exchange.bind"] if verb == "exchange.unbind" and not self._bound else []
-        elif verb == "exchange.delete" and not self._exchange:
-            needed.append("exchange.declare")
-        elif verb in ("queue.delete", "queue.purge") and not self._queue:
-            needed.append("queue.declare")
-        return [*[self.step("client", said[each]) for each in needed], self.step("client", said[verb], word)]
+        needed = [self.step("client", said[each]) for each in NEEDED.get(verb, ()) if each not in self._made]
+        return [*needed, self.step("client", said[verb], word)]
 
 
 TRANSFERS: Final = {

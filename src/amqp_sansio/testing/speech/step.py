@@ -12,7 +12,7 @@ from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.testing.transcript import fields_of
 from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.framing import CONTROL, Malformed
+from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.headers import encode_headers
 from amqp_sansio.wire.segments import SegmentReader
 
@@ -121,20 +121,16 @@ class StepReader:
         if missing and len(self.header) == SIZE:
             yield Step(self._speaker, self.header)
         self._reader.receive(octets[missing:])
-        codec = DEFAULT.codec
         while (unit := self._reader.next()) is not None:
             if isinstance(unit, Malformed):
                 yield unit
                 continue
-            payload = unit.payload
             try:
-                if unit.kind == CONTROL:
-                    yield Step(self._speaker, codec.decode_control(payload, 0, len(payload)), unit.channel)
-                    continue
-                command, sync = codec.decode_command(payload, 0, len(payload))
+                said, sync = DEFAULT.codec.read_unit(unit)
             except DecodeError:
                 continue
-            yield Step(self._speaker, command, unit.channel, sync=sync, body=unit.body)
+            assert isinstance(said, Control | Command)
+            yield Step(self._speaker, said, unit.channel, sync=sync, body=unit.body)
 
 
 class Conversation(Sequence[Step]):

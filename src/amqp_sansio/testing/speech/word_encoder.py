@@ -255,7 +255,7 @@ class StreamVoice(Voice):
 
     def hear(self, step: Step) -> Word | None:
         said = step.said
-        if isinstance(said, bytes) or step.channel != self.setting.channel:
+        if step.channel != self.setting.channel:
             return None
         if isinstance(said, Command):
             return f"{step.speaker}:command"
