@@ -96,4 +96,4 @@ def codes(blame: Blame) -> frozenset[int]:
         return blame.codes
     verb = ".".join(blame.rule.split(".")[:2])
     rows = [each for each in COLUMNS.values() if each.command is not None and verb == each.command.VERB]
-    return blame.codes | {int(code) for each in rows for code in (each.spec, each.qpid) if code is not None}
+    return blame.codes.union(*[each.codes for each in rows])

@@ -15,8 +15,8 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.demarcation import Demarcation, XidKey
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
 from amqp_sansio.spec import session as s
-from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.spec.dtx import XaResult, Xid
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.execution import Exception_, Result, Sync
 from amqp_sansio.spec.message import Acquired, DeliveryProperties
 from amqp_sansio.testing.speech.step import Step
@@ -122,7 +122,7 @@ class TransferVoice(Client):
                 "message.reject": message.Reject(ids, 0, ""),
                 "message.release": message.Release(ids),
             }
-            return [self.step("client", recipient[verb] if verb in recipient else s.Completed(ids), word)]
+            return [self.step("client", recipient.get(verb, s.Completed(ids)), word)]
         if verb.startswith("message.transfer"):
             return [self.deliver(word, self.accept_mode, self.acquire_mode)]
         asked = next(iter(self.halves["client"].awaited), 0)
@@ -184,9 +184,7 @@ class SubscriptionVoice(Client):
         if isinstance(step.said, message.Transfer):
             return "server:message.transfer"
         if isinstance(step.said, s.Completed) and step.said.commands:
-            for id, word in self._waiting.items():
-                if id in step.said.commands:
-                    return word
+            return next((word for id, word in self._waiting.items() if id in step.said.commands), None)
         return None
 
 
@@ -247,11 +245,6 @@ class BranchVoice(Client):
 
     work = True
 
-    @property
-    def xid(self) -> Xid:
-        """The branch."""
-        return self.setting.xid(b"b")
-
     def foresee(self, words: Sequence[Word]) -> None:
         self.work = "session:prepare(read-only)" not in words
 
@@ -259,28 +252,26 @@ class BranchVoice(Client):
         return [*super().prepare(), self.step("client", dtx.Select())]
 
     def say(self, word: Word) -> list[Step]:
+        xid = self.setting.xid(b"b")
         said: dict[Word, Command] = {
-            "start": dtx.Start(self.xid),
-            "start(join)": dtx.Start(self.xid, join=True),
-            "start(resume)": dtx.Start(self.xid, resume=True),
-            "end": dtx.End(self.xid),
-            "end(suspend)": dtx.End(self.xid, suspend=True),
-            "end(fail)": dtx.End(self.xid, fail=True),
-            "prepare": dtx.Prepare(self.xid),
-            "prepare(read-only)": dtx.Prepare(self.xid),
-            "commit": dtx.Commit(self.xid),
-            "commit(one-phase)": dtx.Commit(self.xid, True),
-            "rollback": dtx.Rollback(self.xid),
-            "forget": dtx.Forget(self.xid),
-            "get-timeout": dtx.GetTimeout(self.xid),
-            "set-timeout": dtx.SetTimeout(self.xid, 100),
+            "start": dtx.Start(xid),
+            "start(join)": dtx.Start(xid, join=True),
+            "start(resume)": dtx.Start(xid, resume=True),
+            "end": dtx.End(xid),
+            "end(suspend)": dtx.End(xid, suspend=True),
+            "end(fail)": dtx.End(xid, fail=True),
+            "prepare": dtx.Prepare(xid),
+            "prepare(read-only)": dtx.Prepare(xid),
+            "commit": dtx.Commit(xid),
+            "commit(one-phase)": dtx.Commit(xid, True),
+            "rollback": dtx.Rollback(xid),
+            "forget": dtx.Forget(xid),
+            "get-timeout": dtx.GetTimeout(xid),
+            "set-timeout": dtx.SetTimeout(xid, 100),
         }
         verb = word.partition(":")[2]
         step = self.step("client", said[verb], word)
         return [step, self.publish()] if verb == "start" and self.work else [step]
-
-    def result(self, name: str, id: int) -> Struct:
-        return XaResult(0) if name == "dtx.xa-result" else super().result(name, id)
 
 
 NOT_SAID: Final = ("ended", *[word.partition(":")[2] for word in (branch.TIMEOUT, "administrator:complete")])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from functools import cached_property, partial
+from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
@@ -25,7 +25,7 @@ from amqp_sansio.grammar import (
     tx,
 )
 from amqp_sansio.grammar.algebra import one_of, repeated, sequence, together, without, words
-from amqp_sansio.grammar.automaton import Automaton
+from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.testing.speech.commands import (
     NOT_SAID,
     TRANSFERS,
@@ -84,21 +84,14 @@ class Part:
 
 def opening(kind: Opening, voice: Voice) -> list[Step]:
     """Returns the usual opening by both sides, followed by what the voice prepares."""
-    steps: list[Step] = []
-    if kind == "nothing":
-        return steps
-    talker = ConnectionVoice(voice.setting)
-    steps += [step for word in OPENING for step in talker.say(word)]
-    if kind == "connection":
-        return steps
-    attach = AttachmentVoice(voice.setting)
-    steps += [step for word in ("client:session.attach", "server:session.attached") for step in attach.say(word)]
-    if kind == "work":
-        points = StreamVoice(voice.setting)
-        for speaker in ("client", "server"):
-            steps += points.say(f"{speaker}:session.command-point")
-        steps += voice.prepare()
-    return steps
+    every: tuple[tuple[type[Voice], tuple[Word, ...]], ...] = (
+        (ConnectionVoice, OPENING),
+        (AttachmentVoice, ("client:session.attach", "server:session.attached")),
+        (StreamVoice, ("client:session.command-point", "server:session.command-point")),
+    )
+    begun = every[: get_args(Opening).index(kind)]
+    steps = [step for made, words in begun for word in words for step in made(voice.setting).say(word)]
+    return [*steps, *voice.prepare()] if kind == "work" else steps
 
 
 def _both(half: Callable[[str, str], Automaton]) -> Automaton:
@@ -110,18 +103,6 @@ def _asked() -> Automaton:
     a = [f"{who}:session.{verb}" for who, verb in (("client", "attach"), ("server", "attached"), ("client", "detach"))]
     body = repeated(one_of(words(a[0], a[1]), "client:other"))
     return repeated(sequence(words(a[0], a[1]), body, words(a[2], "server:session.detached")))
-
-
-def _client_stream() -> Automaton:
-    """Returns the client's stream with one `expected` for each flush that asks for it, one at a time."""
-    return commands.half("client", "server", 1)
-
-
-def _transfer(accept: int, acquire: int) -> Automaton:
-    first = "sender:message.transfer " + ("not-acquired" if acquire else "pre-acquired")
-    other = "sender:message.transfer " + ("pre-acquired" if acquire else "not-acquired")
-    language = without(message.transfer(accept), other)
-    return together(language, sequence(first, repeated(one_of(*[word for word in language.alphabet if word != first]))))
 
 
 def _branch() -> Automaton:
@@ -154,12 +135,19 @@ PARTS: Final[dict[str, Part]] = {
     for part in (
         Part("connection", _connection, ConnectionVoice, "nothing", _client_connection),
         Part("session: attachment", lambda: _both(attachment.half), AttachmentVoice, "connection", _asked),
-        Part("session: commands", lambda: _both(commands.half), StreamVoice, "session", _client_stream),
+        # Of the flushes that ask for `expected`, one at a time is unanswered.
+        Part(
+            "session: commands",
+            lambda: _both(commands.half),
+            StreamVoice,
+            "session",
+            partial(commands.half, "client", "server", 1),
+        ),
         Part("execution", lambda: without(execution.execution("client"), "client:execution.result"), ExecutionVoice),
         *[
             Part(
                 f"message: {('explicit', 'none')[accept]}, {('pre-acquired', 'not-acquired')[acquire]}",
-                lambda accept=accept, acquire=acquire: _transfer(accept, acquire),  # type: ignore[misc]
+                partial(message.none if accept else message.explicit, not acquire),
                 voice,
             )
             for (accept, acquire), voice in TRANSFERS.items()

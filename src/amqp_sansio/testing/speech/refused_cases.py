@@ -40,7 +40,7 @@ class Trespass(NamedTuple):
     @property
     def codes(self) -> frozenset[int]:
         """The error codes that may answer it."""
-        return frozenset([int(code) for code in (self.column.spec, self.column.qpid) if code is not None])
+        return self.column.codes
 
     @property
     def must(self) -> bool:

@@ -136,14 +136,14 @@ class Voice:
     def feedback(self, speaker: Speaker) -> list[Step]:
         """Returns the answers of `speaker`: the results that it owes, then the completion of all commands."""
         other = OTHER[speaker]
-        steps = [self.step(speaker, Result(id, self.result(name, id))) for id, name in self.halves[other].awaited.items()]
+        steps = [self.step(speaker, Result(id, self.result(name))) for id, name in self.halves[other].awaited.items()]
         done = self.ids(other)
         if done:
             steps.append(self.step(speaker, s.Completed(done)))
         return steps
 
-    def result(self, name: str, id: int) -> Struct:
-        """Returns the result of a command."""
+    def result(self, name: str) -> Struct:
+        """Returns the result of that name."""
         return RESULTS[name]
 
     def ids(self, of: Speaker) -> RangeSet:

@@ -94,7 +94,7 @@ class _Scene(Voice):
         if isinstance(said, queue.Query):
             self._asked = said.queue or ""
 
-    def result(self, name: str, id: int) -> Struct:
+    def result(self, name: str) -> Struct:
         waiting = len(self.queues.get(self._asked, ()))
         used = int(self._asked in self.subscribed)
         return QueueQueryResult(self._asked, message_count=waiting, subscriber_count=used)

@@ -39,6 +39,11 @@ class Column:
         return self.spec if error_codes == "spec" else self.qpid
 
     @property
+    def codes(self) -> frozenset[int]:
+        """The codes of both profiles."""
+        return frozenset([int(code) for code in (self.spec, self.qpid) if code is not None])
+
+    @property
     def field_index(self) -> int | None:
         """The index of the field in its command, counted from 0; None when it is not a single field."""
         return self.command.FIELDS.index(self.field) if self.command is not None and self.field else None
