@@ -35,10 +35,9 @@ def handshake() -> Automaton:
 
     Heartbeats are negotiated by tune-ok, so either peer may send them from there on; a redirected connection is not used.
     """
-    beats = repeated(one_of(*BEATS))
-    opened = interleaved(sequence(words("client:connection.open", "server:connection.open-ok"), repeated(one_of(*USE))), beats)
-    redirected = sequence(interleaved("client:connection.open", beats), "server:connection.redirect")
-    return one_of(refusal(), sequence(negotiation(), one_of(opened, redirected)))
+    used = sequence(words("client:connection.open", "server:connection.open-ok"), repeated(one_of(*USE)))
+    opened = interleaved(used, repeated(one_of(*BEATS)))
+    return one_of(refusal(), sequence(negotiation(), opened), _redirected())
 
 
 def closes(what: str = "connection") -> tuple[Word, ...]:
@@ -82,10 +81,12 @@ def conversation() -> Automaton:
         closing("client", "server", _said_by("client")),
         closing("server", "client", _said_by("server")),
     )
-    redirected = sequence(
-        negotiation(), interleaved("client:connection.open", repeated(one_of(*BEATS))), "server:connection.redirect"
-    )  # fmt: skip
-    return one_of(together(spoken, closed()), redirected, refusal())
+    return one_of(together(spoken, closed()), _redirected(), refusal())
+
+
+def _redirected() -> Automaton:
+    asked = interleaved("client:connection.open", repeated(one_of(*BEATS)))
+    return sequence(negotiation(), asked, "server:connection.redirect")
 
 
 def _headers() -> Automaton:

@@ -58,12 +58,10 @@ def payloads(key: str = "q0") -> st.SearchStrategy[Payload]:
     )
     headers = st.none() | maps(st.one_of(st.booleans(), signed(64), TEXT, st.binary(max_size=8), st.just(None)))
     properties = st.builds(
-        lambda kind, correlation, application: MessageProperties(
-            content_type=kind, correlation_id=correlation, application_headers=application
-        ),
-        st.none() | st.sampled_from(["text/plain", "application/octet-stream"]),
-        st.none() | st.binary(max_size=16),
-        headers,
+        MessageProperties,
+        content_type=st.none() | st.sampled_from(["text/plain", "application/octet-stream"]),
+        correlation_id=st.none() | st.binary(max_size=16),
+        application_headers=headers,
     )
     return st.builds(Payload, delivery, st.none() | properties, bodies)
 
