@@ -36,65 +36,62 @@ def anyone(sessions: tuple[str, ...], *verbs: str) -> Automaton:
     return one_of(*[f"{session}:{verb}" for session in sessions for verb in verbs])
 
 
-class Association:
-    """One session and one branch: the session's words while it works, while it is suspended, and while it has no part in it.
+def _heard(session: str, sessions: tuple[str, ...]) -> Automaton:
+    """Returns the branch as one session hears it, up to an outcome, after which the session has no part in it.
 
-    Separately for a healthy branch, for a rollback-only one, and for one that has timed out.
+    The session's words while it works, while it is suspended, and while it has no part in it; separately for a healthy branch,
+    for a rollback-only one, and for one that has timed out.
     """
+    others = tuple([each for each in sessions if each != session])
+    spoiled = anyone(others, *SPOILS)
+    heard = repeated(spoiled)
 
-    def __init__(self, session: str, sessions: tuple[str, ...]) -> None:
-        others = tuple([each for each in sessions if each != session])
-        spoiled = anyone(others, *SPOILS)
-        heard = repeated(spoiled)
+    def own(*verbs: str) -> Automaton:
+        return anyone((session,), *verbs)
 
-        def own(*verbs: str) -> Automaton:
-            return anyone((session,), *verbs)
+    begin = own("start", "start(join)")
+    held = repeated(sequence(own("end(suspend)"), own(*AGAIN)))
+    done = sequence(optional(own("end(suspend)")), own("end"))
+    at_work = sequence(begin, held, repeated(sequence(done, begin, held)))
+    suspended = sequence(at_work, own("end(suspend)"))
+    associated = one_of(at_work, suspended)
+    apart = one_of(SILENCE, sequence(associated, own("end")))
 
-        begin = own("start", "start(join)")
-        held = repeated(sequence(own("end(suspend)"), own(*AGAIN)))
-        done = sequence(optional(own("end(suspend)")), own("end"))
-        self.at_work: Final = sequence(begin, held, repeated(sequence(done, begin, held)))
-        self.suspended: Final = sequence(self.at_work, own("end(suspend)"))
-        associated = one_of(self.at_work, self.suspended)
-        self.apart: Final = one_of(SILENCE, sequence(associated, own("end")))
+    # Rollback-only: the answer to every end reports it, and a session that has ended, however it did, has no part in it.
+    back = sequence(suspended, spoiled, heard, own(*AGAIN))
+    kept = sequence(one_of(sequence(at_work, spoiled), back), heard)
+    ended = one_of(
+        sequence(associated, own(*SPOILS)),
+        sequence(apart, spoiled),
+        sequence(kept, own(*ENDS)),
+        sequence(suspended, spoiled, heard, own("end", *SPOILS)),
+    )
+    joined = sequence(own("start(join)"), heard)
+    asked = anyone(sessions, *PREPARES)
+    doomed_apart = sequence(ended, repeated(one_of(sequence(joined, own(*ENDS)), spoiled, asked)))
+    doomed_at_work = one_of(kept, sequence(doomed_apart, joined))
+    doomed_suspended = sequence(suspended, spoiled, heard)
 
-        # Rollback-only: the answer to every end reports it, and a session that has ended, however it did, has no part in it.
-        back = sequence(self.suspended, spoiled, heard, own(*AGAIN))
-        kept = sequence(one_of(sequence(self.at_work, spoiled), back), heard)
-        ended = one_of(
-            sequence(associated, own(*SPOILS)),
-            sequence(self.apart, spoiled),
-            sequence(kept, own(*ENDS)),
-            sequence(self.suspended, spoiled, heard, own("end", *SPOILS)),
-        )
-        joined = sequence(own("start(join)"), heard)
-        asked = anyone(sessions, *PREPARES)
-        self.doomed_apart: Final = sequence(ended, repeated(one_of(sequence(joined, own(*ENDS)), spoiled, asked)))
-        doomed_at_work = one_of(kept, sequence(self.doomed_apart, joined))
-        doomed_suspended = sequence(self.suspended, spoiled, heard)
+    # Timed out: a session that learns it, from the answer to a start or an end, has no part in it any more.
+    late = sequence(one_of(associated, doomed_at_work, doomed_suspended), TIMEOUT, heard, own(*AGAIN, *ENDS))
+    over = one_of(sequence(one_of(apart, doomed_apart), TIMEOUT), late)
+    late_apart = sequence(over, repeated(one_of(own(*AGAIN), spoiled)))
 
-        # Timed out: a session that learns it, from the answer to a start or an end, has no part in it any more.
-        late = sequence(one_of(associated, doomed_at_work, doomed_suspended), TIMEOUT, heard, own(*AGAIN, *ENDS))
-        over = one_of(sequence(one_of(self.apart, self.doomed_apart), TIMEOUT), late)
-        self.late_apart: Final = sequence(over, repeated(one_of(own(*AGAIN), spoiled)))
-
-    def life(self, sessions: tuple[str, ...]) -> Automaton:
-        """Returns the branch as this session hears it, up to an outcome, after which the session has no part in it."""
-        decided = sequence(
-            "administrator:complete", repeated(anyone(sessions, *COMMITS, "rollback")), anyone(sessions, "forget")
-        )  # fmt: skip
-        prepared = sequence(anyone(sessions, "prepare"), one_of(anyone(sessions, "commit", "rollback"), decided))
-        one_phase = anyone(sessions, "commit(one-phase)", "rollback", "prepare(read-only)")
-        return one_of(
-            sequence(self.apart, one_of(one_phase, prepared)),
-            sequence(self.doomed_apart, anyone(sessions, *COMMITS, "rollback")),
-            sequence(self.late_apart, anyone(sessions, *OUTCOMES)),
-        )
+    decided = sequence(
+        "administrator:complete", repeated(anyone(sessions, *COMMITS, "rollback")), anyone(sessions, "forget")
+    )  # fmt: skip
+    prepared = sequence(anyone(sessions, "prepare"), one_of(anyone(sessions, "commit", "rollback"), decided))
+    one_phase = anyone(sessions, "commit(one-phase)", "rollback", "prepare(read-only)")
+    return one_of(
+        sequence(apart, one_of(one_phase, prepared)),
+        sequence(doomed_apart, anyone(sessions, *COMMITS, "rollback")),
+        sequence(late_apart, anyone(sessions, *OUTCOMES)),
+    )
 
 
 def life(sessions: tuple[str, ...] = SESSION) -> Automaton:
     """Returns one branch from its start, the first word, which comes once, until the coordinator forgets it."""
-    lives = together(*[Association(session, sessions).life(sessions) for session in sessions])
+    lives = together(*[_heard(session, sessions) for session in sessions])
     rest = repeated(one_of(*[word for word in lives.alphabet if not word.endswith(":start")]))
     return together(lives, sequence(anyone(sessions, "start"), rest))
 
