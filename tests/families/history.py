@@ -8,7 +8,7 @@ from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.replay.history import History
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import NOTHING, OPEN, Kind, Message, Rows
+from amqp_sansio.captures.replay.rows import NOTHING, Kind, Message, Rows
 from amqp_sansio.events.observed import CommandSeen
 
 
@@ -40,5 +40,5 @@ class LineHistory(History):
 
     def finish(self, end: str, time: int) -> None:
         for message in [message for waiting in self._open.values() for message in waiting]:
-            message.outcome = OPEN
+            message.outcome = "open"
             message.leave(self._rows)
