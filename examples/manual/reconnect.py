@@ -22,7 +22,7 @@ def main(url: str) -> None:
                     else:
                         break
                 print(f"published {number}", flush=True)
-        print(f"connections behind the first: {connection.remade}")
+        print(f"connections after the first: {connection.remade}")
 
 
 if __name__ == "__main__":

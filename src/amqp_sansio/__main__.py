@@ -14,7 +14,7 @@ from amqp_sansio.cli.interrupts import INTERRUPTED
 
 
 def main() -> int:
-    """Runs the command; gives its exit status: INTERRUPTED behind an interrupt, whenever it comes."""
+    """Runs the command; gives its exit status: INTERRUPTED after an interrupt, whenever it comes."""
     usual = signal.getsignal(signal.SIGINT)
     heeds = usual is signal.default_int_handler  # else whoever started it wants none
     if heeds:

@@ -210,7 +210,7 @@ def test_files_of_somebody_else(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / FILE)
     db.execute("CREATE TABLE mine (x)")
     db.close()
-    with pytest.raises(StoreError, match="is no store of a broker"):
+    with pytest.raises(StoreError, match="is not the store of a broker"):
         Store(tmp_path)
     other = tmp_path / "later"
     store = Store(other)

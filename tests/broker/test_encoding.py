@@ -98,7 +98,7 @@ def test_octets_that_are_wrong_in_spite_of_their_checksum_are_reported(data: st.
         (b"", "18 octets, 0 are there"),
         (ONE[:-1] + bytes([ONE[-1] ^ 1]), "checksum"),
         ("text", "octets, not str"),
-        (pack(ENTRY, {"number": 0, "operations": List()}), "no number of an entry"),
+        (pack(ENTRY, {"number": 0, "operations": List()}), "not the number of an entry"),
         (pack(ENTRY, {"operations": List()}), "KeyError"),
         (pack(ENTRY, {"number": 1, "operations": List([List([99])])}), "no operation has code 99"),
         (pack(ENTRY, {"number": 1, "operations": List([List([7, "h"])])}), "Enqueued has 4 fields, not 1"),

@@ -34,7 +34,7 @@ def test_the_url_is_the_first_word_or_in_the_environment(monkeypatch: pytest.Mon
 def test_an_address_without_its_scheme_is_not_sent_as_a_message(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["send", address, "--queue", "q", "hi"], ["receive", address, "q"]):
         assert main(arguments) == 2
-        rule = f"an address begins with amqp:// or amqps://: amqp://{address} (behind -- it is no address)"
+        rule = f"an address begins with amqp:// or amqps://: amqp://{address} (after -- it is not an address)"
         assert capsys.readouterr().err == f"amqp-sansio: {address}: {rule}\n"
     assert split_url(["12:30", address])[1] == ["12:30", address]
     assert split_url([], [address])[1] == [address]

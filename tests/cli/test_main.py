@@ -82,7 +82,7 @@ def test_what_may_have_been_meant(arguments: list[str], meant: str, capsys: pyte
 def test_an_option_before_its_verb(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--json", "decode", "x"])
-    assert capsys.readouterr().err.endswith("error: unrecognized arguments: --json (--json stands behind the verb)\n")
+    assert capsys.readouterr().err.endswith("error: unrecognized arguments: --json (put --json after the verb)\n")
 
 
 def test_what_is_missing_has_the_names_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:

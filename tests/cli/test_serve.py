@@ -221,8 +221,8 @@ def test_certificates_that_are_none(tmp_path: Path) -> None:
         (None, key, "--tls-cert and --tls-key belong together"),
         (certificate, str(tmp_path / "none"), "none: cannot be read: No such file"),
         (certificate, str(tmp_path), "cannot be read: Is a directory"),
-        (certificate, key, "are no certificate with its key: key values mismatch"),
-        (junk, junk, "are no certificate with its key"),
+        (certificate, key, "are not a certificate and its key: key values mismatch"),
+        (junk, junk, "are not a certificate and its key"),
     ):
         with pytest.raises(ServeError, match=what):
             context(cert, of)

@@ -79,7 +79,7 @@ def test_a_map_and_a_list_are_decoded() -> None:
         (b"{}", "application/json", "amqp/map or amqp/list is decoded, not 'application/json'"),
         (b"{}", None, "not None"),
         (b"", "amqp/map", "map at octet 0"),
-        (encode_map({}) + b"!", "amqp/map", "1 octet behind the amqp/map"),
+        (encode_map({}) + b"!", "amqp/map", "1 octet after the amqp/map"),
     ],
 )
 def test_what_is_no_map_and_no_list_is_not_decoded(body: bytes, content_type: str | None, says: str) -> None:

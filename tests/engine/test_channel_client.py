@@ -276,7 +276,7 @@ def test_blocked_and_unblocked() -> None:
 
 def test_a_secret_is_updated_one_at_a_time() -> None:
     client, server = client_of(AMQP_0_9_1)
-    with pytest.raises(LocalProtocolError, match="only behind ConnectionOpened"):
+    with pytest.raises(LocalProtocolError, match="only after ConnectionOpened"):
         client.update_secret(b"hush")
     client, server = open_client(AMQP_0_9_1)
     client.update_secret(b"hush", "it expires")

@@ -82,7 +82,7 @@ def test_a_publisher_lives_through_a_kill_of_its_broker(tmp_path: Path) -> None:
                 out, log = client.communicate(timeout=60)
         finally:
             client.kill()
-    assert (client.returncode, out) == (0, "connections behind the first: 1\n")
+    assert (client.returncode, out) == (0, "connections after the first: 1\n")
     steps = (
         "INFO connected to ",
         "WARNING session ",

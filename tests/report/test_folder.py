@@ -52,7 +52,7 @@ def test_what_the_folders_tell_is_a_column_and_what_is_missing_null(tmp_path: Pa
 @pytest.mark.parametrize("manifest", ["", "[]", "{", '{"tables": 1, "schema": 1}', "[" * 100_000])
 def test_a_manifest_that_is_none_is_one_sentence(tmp_path: Path, manifest: str) -> None:
     (tmp_path / "_MANIFEST.json").write_text(manifest)
-    with pytest.raises(ReportError, match="is no manifest"):
+    with pytest.raises(ReportError, match="is not a manifest"):
         Folder(str(tmp_path))
 
 
@@ -85,7 +85,7 @@ def test_a_folder_without_tables_a_missing_one_and_a_damaged_file_are_one_senten
     place.write_bytes(b"not parquet")
     with pytest.raises(ReportError, match="cannot be read"):
         list(Folder(str(tmp_path)).rows("dtx", ("xid",)))
-    with pytest.raises(ReportError, match="is no folder"):
+    with pytest.raises(ReportError, match="is not a folder"):
         Folder(str(place))
 
 
@@ -141,5 +141,5 @@ def test_the_manifest_tells_how_many_rows_there_are(tmp_path: Path) -> None:
         assert Folder(str(tmp_path)).count("dtx") == 12
     said["tables"]["dtx"]["files"] = [1]
     place.write_text(json.dumps(said))
-    with pytest.raises(ReportError, match="is no manifest of tables"):
+    with pytest.raises(ReportError, match="is not a manifest of tables"):
         Folder(str(tmp_path))

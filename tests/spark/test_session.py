@@ -44,7 +44,7 @@ def test_one_line_reports_an_unknown_master(spark: SparkSession) -> None:
     code = "from amqp_sansio.spark.session import open_session; open_session('nowhere')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("amqp_sansio.captures.errors.PipelineError: 'nowhere' is no master: local[N], "), done.stderr
+    assert last.startswith("amqp_sansio.captures.errors.PipelineError: 'nowhere' is not a master: local[N], "), done.stderr
     assert "Exception in thread" not in done.stderr
 
 

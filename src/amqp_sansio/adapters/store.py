@@ -137,7 +137,7 @@ class Store:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         new = not application and not _tables(db)
         if not new and application != APPLICATION:
-            raise StoreError(self.directory, f"{FILE} in it is no store of a broker")
+            raise StoreError(self.directory, f"{FILE} in it is not the store of a broker")
         if not new and version != VERSION:
             raise StoreError(self.directory, f"this library reads stores of version {VERSION}, not {version}")
         if new:

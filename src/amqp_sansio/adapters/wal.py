@@ -65,8 +65,8 @@ def _damage(file: BinaryIO, name: str) -> str | None:
     if bad < 0 or ends <= UNFINISHED:
         return None
     return (
-        f"{name} is damaged at octet {bad}, and {ends} transactions end there and behind it; cut off at that octet, it leaves"
-        " what came before"
+        f"{name} is damaged at octet {bad}, and {ends} transactions end there or after it; if you cut the file off at that"
+        " octet, it keeps what came before"
     )
 
 

@@ -143,7 +143,7 @@ def _plain(value: object) -> Value:
 
 
 def operation_of(value: Value) -> Operation:
-    """Returns the operation in such a list.  Raises TypeError, ValueError or IndexError for any other value."""
+    """Returns the operation in a list that `plain` made.  Raises TypeError, ValueError or IndexError for any other value."""
     code, *values = _items(value)
     if type(code) is not int or not 0 <= code < len(OPERATIONS):
         raise ValueError(f"no operation has code {code!r}")
@@ -168,7 +168,7 @@ def decode_entry(octets: bytes) -> Entry:
     try:
         number = value["number"]
         if type(number) is not int or number < 1:
-            raise ValueError(f"{number!r} is no number of an entry")
+            raise ValueError(f"{number!r} is not the number of an entry")
         return Entry(number, [operation_of(each) for each in _items(value["operations"])])
     except (TypeError, ValueError, KeyError) as why:
         raise RestoreError("journal entry", f"{type(why).__name__} {why}") from None

@@ -40,12 +40,12 @@ class Beginning:
         self._reached: list[int | None] = [None, None]
         """The highest sequence number of each side that was captured or acknowledged."""
         self._disordered = False
-        """Whether octets were captured behind later ones, or behind their acknowledgement."""
+        """Whether octets were captured after later ones, or after their acknowledgement."""
 
     def takes(self, segment: Withheld) -> bool:
         """Whether a segment may belong to those before: it is not much later, and no SYN of another connection.
 
-        A SYN behind octets that were captured in order begins another connection, or this one a second time (see `repeats`).
+        A SYN after octets that were captured in order begins another connection, or this one a second time (see `repeats`).
         """
         if self.segments and segment.time - self.segments[0].time > GRACE_NANOSECONDS:
             return False

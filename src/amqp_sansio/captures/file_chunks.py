@@ -106,7 +106,7 @@ def over_map(octets: mmap, walk: Walk, at: int, stop: int) -> Iterator[Stretch]:
 
 
 def over_stream(stream: BinaryIO, live: bool = False) -> Iterator[Stretch]:
-    """Yields the stretches of a whole file, read once from its start; for what is no capture, only a problem.
+    """Yields the stretches of a whole file, read once from its start; if it is not a capture, only a problem.
 
     `live`: records are not held back until a stretch is full, because a program may still write them.
     """
@@ -196,7 +196,7 @@ class _Window:
 
 
 def over_file(path: str) -> Iterator[Stretch]:
-    """Yields the stretches of a whole file of any kind; for one that cannot be opened, or is no capture, only a problem."""
+    """Yields the stretches of a whole file of any kind; for one that cannot be opened, or is not a capture, only a problem."""
     try:
         octets = mapped(path)
         if octets is not None:

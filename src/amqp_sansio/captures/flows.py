@@ -391,7 +391,7 @@ class Listener:
                 self.segment(key, *each[:-2])
                 if alike and (begun := self._talks.get(key) or self._strangers.get(key)) is not None:
                     begun.conversation.again, alike = True, False
-            elif talk is not None and talk.syn[each.side] is None:  # it was captured behind the octets
+            elif talk is not None and talk.syn[each.side] is None:  # it was captured after the octets
                 talk.syn[each.side] = each.sequence
                 self._roles(talk, each.side, each.flags)
         self._packet, self._time = here
@@ -434,7 +434,7 @@ class Listener:
         self._packet, self._time = here
 
     def _begins(self, key: Key, side: int, sequence: int, flags: int) -> bool:
-        """Whether a segment begins a connection: it is no late one of another."""
+        """Whether a segment begins a connection: it is not a late one of another."""
         past = self._past.get(key)
         late = past is not None and not flags & SYN and (past.foreign or _near(sequence, past.ends[side]))
         return not (flags & RST or late)

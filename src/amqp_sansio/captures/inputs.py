@@ -48,7 +48,7 @@ def octets_of(files: Sequence[str]) -> int:
 
 
 def _why_not(path: str) -> str | None:
-    """Returns why the file is no capture, or cannot be opened; None when it is one."""
+    """Returns why the file is not a capture, or cannot be opened; None when it is one."""
     try:
         with open_capture(path) as stream:
             magic = stream.read(_MAGIC_OCTETS)

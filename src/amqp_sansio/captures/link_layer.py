@@ -80,7 +80,7 @@ def _word(data: bytes, at: int) -> int:
 
 
 def behind_type(data: bytes, kind: int, at: int) -> int:
-    """Does the same where the payload of EtherType `kind` starts at `at`."""
+    """Returns what `after_type` does for a payload of EtherType `kind` that starts at `at`."""
     for _ in range(MAX_TAGS + 1):  # iterative, so that nested headers need no recursion
         if kind in IPS:
             return at
@@ -126,7 +126,7 @@ def behind_type(data: bytes, kind: int, at: int) -> int:
 
 _IP_HERE: Final = 0
 _INNER: Final = 1
-"""Results in place of an EtherType: IP starts here; another EtherType stands here.  A negative one ends the search."""
+"""Results in place of an EtherType: IP starts here; another EtherType is here.  A negative one ends the search."""
 
 
 def _in_nsh(data: bytes, at: int) -> tuple[int, int]:

@@ -99,7 +99,7 @@ _answered: Final[set[str]] = set()
 
 
 def _ask(system: fs.FileSystem, path: str, root: str) -> None:
-    """Sees once for each root that a file system answers.  Where it does not, some raise what is no OSError."""
+    """Sees once for each root that a file system answers.  Where it does not, some raise another error than OSError."""
     if root not in _answered:
         system.get_file_info(path)
         _answered.add(root)

@@ -21,8 +21,8 @@ TELL_OCTETS: Final = 1024 * 1024
 def read_packets(path: str, warn: Warn, told: Told | None = None) -> Iterator[Packet]:
     """Yields the packets of the pcap or pcapng file at `path`, compressed or not, in file order, in constant memory.
 
-    Raises CaptureError when it cannot be opened or read, is empty, is no capture, or is damaged, after the packets before the
-    fault.  `warn` is called for what does not stop the reading, such as a truncated last record; `told` with the progress.
+    Raises CaptureError when it cannot be opened or read, is empty, is not a capture, or is damaged, after the packets before
+    the fault.  `warn` is called for what does not stop the reading, such as a truncated last record; `told` with the progress.
     """
     number = reached = 0
     truncated: tuple[int, str] | None = None

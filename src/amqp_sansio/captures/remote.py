@@ -42,7 +42,7 @@ def about(uri: str) -> fs.FileInfo:
 
 
 def is_file(uri: str) -> bool:
-    """Whether there is such a file."""
+    """Whether the URI names an existing file."""
     return bool(about(uri).is_file)
 
 
@@ -62,7 +62,7 @@ def matching(pattern: str) -> list[str]:
     words = place.path.split("/")
     fixed = next((at for at, word in enumerate(words) if _MAGIC.search(word)), len(words))
     if not fixed:
-        raise CaptureError(pattern, 0, 0, "the name of a bucket is no pattern")
+        raise CaptureError(pattern, 0, 0, "the name of a bucket cannot be a pattern")
     select = fs.FileSelector("/".join(words[:fixed]), allow_not_found=True, recursive=len(words) > fixed + 1 or "**" in pattern)
     found = [each.path for each in place.system.get_file_info(select) if each.is_file]
     return [place.base + path for path in found if _fits(path.split("/"), words)]

@@ -62,7 +62,7 @@ class Repeat:
         self._over = over
         self._reached = [0, 0]  # so many octets from the first on have come again
         self._sums = [0, 0]
-        self._later: tuple[list[_Later], list[_Later]] = ([], [])  # behind a hole: heaps
+        self._later: tuple[list[_Later], list[_Later]] = ([], [])  # after a hole: heaps
         self._ended = [False, False]
 
     def hear(self, segment: Withheld) -> None:

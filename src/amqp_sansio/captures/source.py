@@ -46,7 +46,7 @@ def open_capture(path: str) -> BinaryIO:
 
 
 def no_capture(magic: bytes) -> str:
-    """Returns why a file that starts with these octets is no capture."""
+    """Returns why a file that starts with these octets is not a capture."""
     if not magic:
         return "the file is empty"
     for start, reason in _NOT_OURS:

@@ -36,7 +36,7 @@ def _ts(text: str) -> tuple[Column, Column]:
 
 
 _DIRECTION: Final = Column("direction", Type.STRING, "The speaker: C the client, S the server.", nullable=False)
-_SESSION: Final = Column("session", Type.STRING, "Name of the session; hex digits behind 0x when it is no text; null unknown.")
+_SESSION: Final = Column("session", Type.STRING, "Name of the session; hex digits after 0x if it is not text; null unknown.")
 _CHANNEL: Final = Column("channel", Type.INT, "Channel.", nullable=False)
 _FILE: Final = Column("file_id", Type.INT, "File of the packet: its place in the manifest's list.")
 _OFFSET: Final = Column("file_offset", Type.LONG, "Where the packet's record starts in the file, uncompressed.", "octets")
@@ -192,7 +192,7 @@ MESSAGES: Final = Table(
         Column("routing_key", Type.STRING, "Routing key."),
         Column("queue", Type.STRING, "Queue of the subscription that it was delivered to; null unknown or published."),
         Column("message_id", Type.STRING, "UUID that its publisher gave it."),
-        Column("correlation_id", Type.STRING, "Text; hex digits behind 0x when it is none."),
+        Column("correlation_id", Type.STRING, "Text; hex digits after 0x if it is not text."),
         Column("content_type", Type.STRING, "MIME type."),
         Column("priority", Type.INT, "0 to 9; null: the default, 4."),
         Column("durable", Type.BOOL, "Whether it is persistent; null unknown.", nullable=True),

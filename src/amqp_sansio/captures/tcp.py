@@ -1,6 +1,6 @@
 """One TCP connection: reassembles two streams of octets from segments captured in any order.
 
-Offsets count the octets of a direction from 0 (the SYN stands before it, the FIN takes one after the last).  Each stream comes
+Offsets count the octets of a direction from 0 (the SYN comes before it, the FIN takes one after the last).  Each stream comes
 out in order, and both in a possible order: octets that were sent in answer, as their acknowledgement shows, come after what
 they answer, even where they were captured the other way round.
 """
@@ -252,7 +252,7 @@ class Flow:
                 other.acked = need
         length = len(octets) + cut
         if not mine.known:
-            if length < 2:  # a keep-alive repeats one octet, so it is no starting point
+            if length < 2:  # a keep-alive repeats one octet, so it is not a starting point
                 return
             mine.begin(sequence)
         if flags & FIN:

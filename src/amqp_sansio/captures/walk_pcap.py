@@ -97,7 +97,7 @@ class PcapWalk(NamedTuple):
             shape = b"..." + high + b"..." + fraction + b"..[\\x00-\\x10]\\x00...\\x00"
         else:
             shape = high + b"..." + fraction + b"...\\x00[\\x00-\\x10]..\\x00..."
-        # Zeros are no record, which saves a check at each of them where the clock is near 0.
+        # Zeros are not a record, which saves a check at each of them where the clock is near 0.
         return re.compile(b"(?=(?!\\0{%d})" % RECORD_OCTETS + shape + b")", re.DOTALL)
 
     def _chain(self, octets: Octets, start: int, end: int, final: bool, broken: Chains) -> bool:

@@ -25,7 +25,7 @@ _SERVE: Final = """\
 Serve a broker. It prints its address when it is ready, and ends cleanly on SIGTERM and SIGINT: it closes its connections, and
 keeps what is durable.
 
-It listens on loopback unless --host says otherwise. With --auth none everybody is let in, ANONYMOUS or by PLAIN with any
+It listens on loopback unless --host says otherwise. With --auth none everybody may log in, ANONYMOUS or by PLAIN with any
 name and password; then it refuses to listen elsewhere. With --auth FILE users are those of `amqp-sansio passwd`. With --tls-ca
 FILE a client with a certificate of these authorities may also log in by it (EXTERNAL): its user is the common name there.
 
@@ -35,7 +35,7 @@ Without --data-dir the broker writes nothing to the disk, and everything is gone
 writes durable queues, exchanges and bindings, and persistent messages on durable queues, before it confirms them."""
 
 _SERVE_MORE: Final = """\
-exit status: 0 a signal ended it; 1 it stopped by itself, for example because the disk is full; 2 it could not start"""
+exit status: 0 a signal ended it; 1 something else stopped it, such as a full disk; 2 it could not start"""
 
 _PASSWD: Final = """\
 Put a user into a file of password verifiers, or give the user another password; a missing file is created. At a terminal it
@@ -72,7 +72,7 @@ It begins in AMQP 0-10. If the broker answers in 0-9-1, 0-9 or 0-8, as RabbitMQ 
 on stderr; ?protocol=0-9-1 in the URL (or 0-9, 0-9-rabbitmq, 0-8, 0-10) chooses the version. There is no
 --browse in 0-9-1, 0-9 and 0-8.
 
-JSON (--json): one object on each line, ASCII, with body (body_hex where it is no UTF-8), exchange, routing_key, redelivered,
+JSON (--json): one object on each line, ASCII, with body (body_hex where it is not UTF-8), exchange, routing_key, redelivered,
 headers (those of the application) and properties (those of the message)."""
 
 _RULES: Final = """\

@@ -41,7 +41,7 @@ def split_url(words: Sequence[str], behind: Sequence[str] = ()) -> tuple[str, li
     """
     if words and _BARE.fullmatch(words[0]):
         raise AddressError(
-            words[0], f"an address begins with amqp:// or amqps://: amqp://{words[0]} (behind -- it is no address)"
+            words[0], f"an address begins with amqp:// or amqps://: amqp://{words[0]} (after -- it is not an address)"
         )
     if words and _SCHEME.match(words[0]):
         return words[0], [*words[1:], *behind]
@@ -146,7 +146,7 @@ def told(job: Callable[[], int]) -> int:
         complain(str(error))
         return 2 if isinstance(error, ValueError) else 1
     except UnicodeError:
-        complain("an argument is no text that UTF-8 can carry")
+        complain("an argument has a character that UTF-8 cannot encode")
         return 2
     finally:
         sys.stdout.flush()

@@ -24,7 +24,7 @@ AMQP before 1.0: read captures, run and test brokers, send and receive messages.
 
 Read captures of broker traffic (pcap, pcapng):
 
-  amqp-sansio decode traffic.pcap    print the conversations, one line for each control and command
+  amqp-sansio decode traffic.pcap    print the conversations, one line for each control, command or method
   amqp-sansio check traffic.pcap     tell who broke the protocol, with one verdict for each connection
 
 Run a broker, and talk to one:
@@ -54,22 +54,22 @@ Turn captures into tables (extra [spark], or [tables] for small captures):
 _FILES: Final = """\
 FILE is a pcap or pcapng file: micro- or nanoseconds, either byte order; Ethernet with or without VLAN tags, loopback, Linux
 cooked or raw IP; IPv4 and IPv6; in PPPoE, MPLS, GRE, VXLAN or GENEVE, too; also in gzip or zstd. It is read once, forward, in
-bounded memory, so it may be a pipe; - is stdin. Of a folder all files in it are read, in the order of their names.
+bounded memory, so it may be a pipe; - is stdin. For a folder, the verb reads all files in it, in the order of their names.
 
 Conversations are recognised by their protocol header ("AMQP", the first octets of a connection). --port N treats every
 connection to port N as AMQP, even one that was open before the capture began."""
 
 _DECODE: Final = (
     """\
-Print the conversation of every AMQP connection: one line for each control or command, in the order in which its last octet was
-captured. Goes on after violations; `amqp-sansio check` reports them.
+Print the conversation of every AMQP connection: one line for each control, command or method, in the order in which its last
+octet was captured. Goes on after violations; `amqp-sansio check` reports them.
 
 """
     + _FILES
     + """
 
 The lines show: packet number, seconds since the first line, the connection's number in brackets, the speaker (C client, S
-server), the channel, the verb, and its fields. A command's id stands after "#", "!" asks for completion (sync).
+server), the channel, the verb, and its fields. A command's id follows "#", and "!" asks for completion (sync).
 
 The packet number is the one that viewers give: in Wireshark Go > Go to Packet, with tshark -Y frame.number==N. On a terminal
 lines are in colours, errors in red; NO_COLOR=1 turns that off."""
@@ -81,12 +81,12 @@ JSON (--json): one object on each line, ASCII, with
   connection   client>server#n; n counts the use of the same ports
   speaker      "C" or "S"
   channel      null for protocol headers and opaque parts
-  kind         "header", "control", "command" or "opaque" (from here on nothing can be read)
+  kind         "header", "control", "command", "method" (0-8, 0-9, 0-9-1) or "opaque" (from here on nothing can be read)
   verb         "message.transfer"; "119.1" for what has no name; null for headers and opaque parts
   command_id   null for controls and where unknown
   sync, complete
   fields       by name, absent ones left out (a bit that is not set is absent)
-  headers      the structs of the header segment, each with its name as "struct"
+  headers      the structs of the header segment, each with its name as "struct"; of a method its properties
   body_octets  an integer
   body         with --bodies text, where it is UTF-8; else, and with --bodies hex, body_hex
 Octets are hex digits; floats that are not finite are "NaN", "Infinity", "-Infinity"; decimals and UUIDs are strings; sets of
@@ -182,7 +182,7 @@ def parser() -> argparse.ArgumentParser:
                 "--bodies",
                 choices=BODIES,
                 default="none",
-                help="bodies of messages: text (hex where they are no UTF-8), hex, none",
+                help="bodies of messages: text (hex where they are not UTF-8), hex, none",
             )
             selection.add_arguments(verb)
         else:
@@ -226,8 +226,8 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
     from amqp_sansio.cli.pipeline import MASTERS, add_arguments, add_broker, hours, named_place, setting
 
     for name, short, long in (
-        ("analyze", "captures of any size to tables", _ANALYZE),
-        ("watch", "the same as a stream", _WATCH),
+        ("analyze", "turn captures of any size into tables", _ANALYZE),
+        ("watch", "turn captures into tables while they are being written", _WATCH),
     ):
         verb = verbs.add_parser(name, help=short, description=long, epilog=_TABLES_MORE)
         if name == "analyze":
@@ -248,8 +248,8 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
             verb.add_argument(
                 "--closed",
                 choices=("newest", "done", "all"),
-                help="when nobody writes to a file any more: there is a newer one (newest), NAME.done stands beside it (done), "
-                "it is there (all); newest, with --once all but for a file that grows",
+                help="when nobody writes to a file any more: there is a newer one (newest), NAME.done is beside it (done), it "
+                "exists (all); newest, with --once all but for a file that grows",
             )
             verb.add_argument(
                 "--idle-hours",
@@ -262,18 +262,18 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
         add_arguments(verb)
         if name == "analyze":
             add_file_size(verb)
-    small = verbs.add_parser("compact", help="small files of tables become larger ones", description=_COMPACT)
+    small = verbs.add_parser("compact", help="merge small files of tables", description=_COMPACT)
     small.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")
     add_file_size(small)
     small.add_argument("--json", action="store_true", help="one JSON object instead of a line")
-    page = verbs.add_parser("report", help="one HTML page made of the tables, or of captures", description=_REPORT)
+    page = verbs.add_parser("report", help="make one HTML page of tables, or of captures", description=_REPORT)
     page.add_argument("places", nargs="+", metavar="DIR|CAPTURE", help="where analyze or watch wrote the tables; or captures")
     page.add_argument(
         "--out", type=named_place, metavar="FILE", help="file for the page (DIR/report.html; CAPTURE.html in this folder)"
     )
     _add_ports(page)
     add_broker(page)
-    look = verbs.add_parser("doctor", help="whether the pipeline can run here", description=_DOCTOR)
+    look = verbs.add_parser("doctor", help="check whether the pipeline can run here", description=_DOCTOR)
     look.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark would run (local[*]): {MASTERS}")
     look.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting for Spark")
 

@@ -36,7 +36,7 @@ def report(given: argparse.Namespace) -> int:
 
 
 def _is_capture(place: str) -> bool:
-    """Whether it is one file or a pattern, and no folder."""
+    """Whether it is one file or a pattern, not a folder."""
     path: Final = resolved(place)
     if is_remote(path):
         try:

@@ -15,7 +15,7 @@ from amqp_sansio.errors import AmqpError
 
 
 class RequestError(AmqpError):
-    """The arguments are no valid request."""
+    """The arguments are not a valid request."""
 
 
 @attrs.frozen(kw_only=True)

@@ -252,7 +252,7 @@ def resolve(host: str) -> str:
     try:
         found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise ServeError(f"--host {host}: {getattr(error, 'strerror', None) or 'is no address'}") from None
+        raise ServeError(f"--host {host}: {getattr(error, 'strerror', None) or 'is not an address'}") from None
     found.sort(key=lambda each: each[0] != socket.AF_INET)
     return str(found[0][4][0])
 
@@ -323,7 +323,7 @@ def context(certificate: str | None, key: str | None, authorities: str | None = 
     try:
         made.load_cert_chain(certificate, key, locked)
     except OSError as error:  # ssl's errors are OSErrors
-        raise ServeError(f"{certificate} and {key} are no certificate with its key: {reason(error)}") from None
+        raise ServeError(f"{certificate} and {key} are not a certificate and its key: {reason(error)}") from None
     if authorities is not None:
         try:
             made.load_verify_locations(authorities)

@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
         else:
             return ""
         if wrong in known:
-            return f" ({wrong} stands behind the verb)"
+            return f" (put {wrong} after the verb)"
         names = {each.lstrip("-"): each for each in known}
         near = get_close_matches(wrong.lstrip("-"), names, 1)
         return f" (did you mean {names[near[0]]}?)" if near else ""

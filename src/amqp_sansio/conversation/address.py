@@ -202,12 +202,12 @@ def _endpoint(text: str, tls: bool, shown: str) -> Endpoint:
     if text.startswith("["):
         host, bracket, rest = text[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise AddressError(shown, f"an IPv6 address stands in brackets, not {text!r}")
+            raise AddressError(shown, f"put an IPv6 address in brackets: {text!r}")
         port = rest[1:]
     elif text.count(":") == 1:
         host, _, port = text.partition(":")
     elif ":" in text:
-        raise AddressError(shown, f"an IPv6 address stands in brackets, not {text!r}")
+        raise AddressError(shown, f"put an IPv6 address in brackets: {text!r}")
     if not host:
         raise AddressError(shown, "names no host")
     number = int(port[:DIGITS]) if port.isascii() and port.isdecimal() else (TLS_PORT if tls else PORT) if not port else 0

@@ -175,7 +175,7 @@ class Answers:
 
 
 def check_executable(command: Command) -> None:
-    """Raises an error for what `execute` does not send: a command that carries a content, and what is no command."""
+    """Raises an error for what `execute` does not send: a command that carries a content, and anything but a command."""
     if not isinstance(command, Command):
         raise EncodeError("command", f"a command of amqp_sansio.spec, not {type(command).__name__}")
     if command.VERB in CONTENT:

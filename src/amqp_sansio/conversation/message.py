@@ -200,7 +200,7 @@ class Message:
             raise DecodeError("body", 0, f"a content type of amqp/map or amqp/list is decoded, not {self.content_type!r}")
         value, end = read(body, 0, len(body))
         if end != len(body):
-            raise DecodeError("body", end, f"{many(len(body) - end, 'octet')} behind the {self.content_type}")
+            raise DecodeError("body", end, f"{many(len(body) - end, 'octet')} after the {self.content_type}")
         return {key: plain(each) for key, each in value.items()} if isinstance(value, Map) else [plain(each) for each in value]
 
     def accept(self) -> None:

@@ -237,7 +237,7 @@ class PlainHeaders:
         """Returns the header for a routing key.  Raises EncodeError for an invalid key."""
         try:
             header = self._made.get(routing_key)
-        except TypeError:  # an unhashable value is no routing key; the encoder raises for it
+        except TypeError:  # an unhashable value cannot be a routing key; the encoder raises for it
             header = None
         if header is None:
             header = write_properties(routing_key=routing_key)

@@ -37,7 +37,7 @@ async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value],
     """Waits for a ticket and returns its value; its session is lost after `close_timeout` seconds without progress on an open
     connection.
 
-    With `ends`, it does not wait where another end was awaited in vain and nothing came since.
+    With `ends`, it does not wait if the client has waited for another end without an answer, and received nothing since.
     """
     while not ticket.done:
         if not ending.opened.done:

@@ -187,7 +187,8 @@ class Unheard:
 UNHEARD: Final = Unheard()
 
 Answered: TypeAlias = Event | Unheard | None
-"""The event of an answer; None where it has none, or shares one with other answers; UNHEARD when the next unit is no answer."""
+"""The event of an answer; None where it has none, or shares one with other answers; UNHEARD when the next unit is not an
+answer."""
 
 
 class Endpoints:

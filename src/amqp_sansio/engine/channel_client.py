@@ -69,7 +69,7 @@ class ChannelClientConnection(ClientHandshake):
         """
         self._must_be_alive(words.UPDATE_SECRET)
         if not self._open or self._updating is not None:
-            rule = "one at a time" if self._open else "only behind ConnectionOpened"
+            rule = "one at a time" if self._open else "only after ConnectionOpened"
             raise LocalProtocolError(words.UPDATE_SECRET, self.state, self._may_say(), rule)
         self._say(UpdateSecret(secret, reason))
         self._updating = reason or ""

@@ -178,7 +178,7 @@ class Connection(Carrier):
                 else:
                     cut = reader.cut_ahead() if reader.known else None
                 if cut is not None:
-                    # The fast path: a message in one header and at most one body frame, behind a command that came before.
+                    # The fast path: a message in one header and at most one body frame, after a command that came before.
                     # It means what `_step` makes of the same octets: only what passes every check there is cut so.
                     message = self._endpoints.hear_plain(cut)
                     if message is not None:
@@ -211,7 +211,7 @@ class Connection(Carrier):
             yield event
 
     def take_unread(self) -> bytes:
-        """Takes the octets behind the start of a security layer out of the inbox.
+        """Takes the octets after the start of a security layer out of the inbox.
 
         Call it after `SecurityLayerStarted("inbound", ...)` and before the next `next_event`, then pass the unwrapped octets to
         `receive_data`.  Raises LocalProtocolError at any other time.
@@ -623,15 +623,15 @@ class Connection(Carrier):
         return True
 
     def _flooded(self) -> bool:
-        """Gives up waiting after too many octets behind our close; returns True when that made an event."""
+        """Gives up waiting when too many octets follow our close; returns True when that made an event."""
         if self._lingering:
             self._lingering = False
             return False
         self._end(
-            Origin.VIOLATION, None, "more octets behind our close than are read",
+            Origin.VIOLATION, None, "more octets follow our close than we read",
             Violation(
-                self.peer, "limits.close_octets", "octets behind our close", (words.CLOSE_OK,), 0, None, self._close_end or 0,
-                "no answer to our close among the octets that are read behind it",
+                self.peer, "limits.close_octets", "octets after our close", (words.CLOSE_OK,), 0, None, self._close_end or 0,
+                "no answer to our close among the octets that we read after it",
             ),
         )  # fmt: skip
         return True

@@ -168,7 +168,7 @@ class Ear:
         reader = self.reader
         if self.state != FRAMES or reader is None:
             return None
-        reader.wary = bool(self.doubt)  # also behind the first frames that a search finds
+        reader.wary = bool(self.doubt)  # also after the first frames that a search finds
         thing = reader.next()
         if thing is None:
             if reader.wary and not reader._searching:

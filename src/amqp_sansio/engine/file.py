@@ -30,7 +30,7 @@ _WAITS: Final = {
 class Staging:
     """The files that `sender` stages.
 
-    Remembers at most `most` identifiers; beyond that, using an unknown one is no violation.
+    Remembers at most `most` identifiers; beyond that, using an unknown one is not a violation.
     """
 
     __slots__ = ("_forgot", "_machine", "_most", "_offset", "_sender", "_size", "_sizes")

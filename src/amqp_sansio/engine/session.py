@@ -75,7 +75,8 @@ Ids: TypeAlias = RangeSet | int | Iterable[int]
 
 
 def as_ids(ids: Ids) -> RangeSet:
-    """Returns a set of ids, given as a set, one id or an iterable of ids.  Raises EncodeError for a number that is no id."""
+    """Returns a set of ids, given as a set, one id or an iterable of ids.  Raises EncodeError for a number that is not
+    an id."""
     if isinstance(ids, RangeSet):
         return ids
     try:

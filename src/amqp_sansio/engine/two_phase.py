@@ -111,7 +111,7 @@ class TwoPhase:
     __slots__ = ("_branches", "_course", "_decided", "_machines", "heuristics")
 
     def __init__(self, branches: Mapping[str, dtx.Xid]) -> None:
-        """`branches`: the xid of each participant, by any name.  Raises EncodeError when there is none, or it is no xid."""
+        """`branches`: the xid of each participant, by any name.  Raises EncodeError when there is none, or one is no xid."""
         if not branches:
             raise EncodeError("two-phase commit", "takes at least one branch")
         given: list[tuple[object, object]] = [*branches.items()]
@@ -359,7 +359,7 @@ def presumed_aborts(
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__} is no name")
+        raise TypeError(f"{type(value).__name__} is not a name")
     return value
 
 

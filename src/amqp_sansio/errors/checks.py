@@ -33,7 +33,7 @@ def check_is(what: str, value: object, kind: type) -> None:
 
 
 def check_types(kind: type[str] | type[bool], **given: object) -> None:
-    """Raises EncodeError for an argument of a call that is no text, or neither True nor False; by the names of arguments."""
+    """Raises EncodeError for an argument of a call that is not text, or neither True nor False; by the names of arguments."""
     for name, value in given.items():
         if not isinstance(value, kind):
             raise EncodeError(name, f"{'text' if kind is str else 'True or False'}, not {value!r}")

@@ -20,7 +20,7 @@ def many(number: int, one: str, more: str | None = None) -> str:
 
 
 def session_name(name: bytes) -> str:
-    """Returns the name of a session for a text: in quotes, as octets only where it is no printable UTF-8."""
+    """Returns the name of a session for a text: in quotes, as octets only where it is not printable UTF-8."""
     text = name.decode(errors="backslashreplace")
     return repr(text if text.isprintable() and text.encode() == name else name)
 

@@ -24,7 +24,7 @@ def whole(value: object, most: int = TOP) -> bool:
 
 
 def check(number: int) -> int:
-    """Returns the number.  Raises ValueError when it is no serial number."""
+    """Returns the number.  Raises ValueError when it is not a serial number."""
     if not whole(number):
         raise ValueError(f"{number} is not a serial number: 0 to {TOP}")
     return number

@@ -129,5 +129,5 @@ def unpack(octets: bytes) -> object:
     except (IndexError, KeyError, UnicodeDecodeError, struct.error) as error:
         raise ValueError(f"not plain values: {error!r}") from error
     if reader.at != len(octets):
-        raise ValueError("something stands behind the value" if reader.at < len(octets) else "cut off")
+        raise ValueError("octets follow the value" if reader.at < len(octets) else "cut off")
     return value

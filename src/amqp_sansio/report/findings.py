@@ -193,9 +193,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
         drawn = sum([len(talk.rows) for talk in talks])
         told = f"Drawn: {count(drawn)} of {many(seen.levels['violation'], 'violation')}, "
         told += "the first of each rule and speaker before others. "
-        told += (
-            "Times count from the violation; dashed arrows are controls, in brackets the channel, behind # the command's id."
-        )
+        told += "Times count from the violation; dashed arrows are controls, in brackets the channel, after # the command's id."
         if not with_frames:
             told += " The table controls is not here, so most of them are not drawn."
         parts.append(small(told, most=1000))

@@ -145,20 +145,20 @@ def _manifest(root: Located) -> dict[str, Any] | None:
     try:
         folder, file = root.system.get_file_info([root.path, f"{root.path}/{MANIFEST}"])
         if folder.type != fs.FileType.Directory:
-            why: Final = "is no folder" if folder.is_file else "there is no such folder or capture"
+            why: Final = "is not a folder" if folder.is_file else "there is no such folder or capture"
             raise ReportError(f"{root.uri}: {why}")
         if not file.is_file:
             return None
         if file.size > MANIFEST_OCTETS:
-            raise ReportError(f"{path}: is no manifest: it has more than {MANIFEST_OCTETS} octets")
+            raise ReportError(f"{path}: is not a manifest: it has more than {MANIFEST_OCTETS} octets")
         with root.system.open_input_stream(file.path) as stream:
             said = json.loads(stream.read())
     except OSError as error:
         raise ReportError(f"{path}: cannot be read: {error.strerror or _one_line(error)}") from error
     except (ValueError, RecursionError) as error:
-        raise ReportError(f"{path}: is no manifest: {_one_line(error)}") from error
+        raise ReportError(f"{path}: is not a manifest: {_one_line(error)}") from error
     if not isinstance(said, dict) or not isinstance(said.get("tables"), dict):
-        raise ReportError(f"{path}: is no manifest of tables")
+        raise ReportError(f"{path}: is not a manifest of tables")
     if (refused := refusal(said.get("schema"))) is not None:
         raise ReportError(f"{path}: {refused}")
     return said
@@ -173,7 +173,7 @@ def _named(root: Located, manifest: dict[str, Any]) -> dict[str, list[_File]]:
         try:
             named = sorted([(str(file["path"]), file.get("rows")) for file in about["files"]], key=lambda each: each[0])
         except (AttributeError, KeyError, TypeError) as error:
-            raise ReportError(f"{root.uri}/{MANIFEST}: is no manifest of tables") from error
+            raise ReportError(f"{root.uri}/{MANIFEST}: is not a manifest of tables") from error
         files[table] = []
         for name, rows in named:
             if ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute():

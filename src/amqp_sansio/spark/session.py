@@ -112,7 +112,9 @@ def open_session(
     """
     require_extra()
     if _MASTER.fullmatch(master) is None:
-        raise PipelineError(f"{shown(master)!r} is no master: local[N], spark://host:port, yarn, k8s://..., or sc://host:port")
+        raise PipelineError(
+            f"{shown(master)!r} is not a master: local[N], spark://host:port, yarn, k8s://..., or sc://host:port"
+        )
     from pyspark.sql import SparkSession
 
     see_that_it_answers(master)

@@ -131,7 +131,7 @@ def _field(value: object, depth: int) -> Field:
 
 
 def as_table(value: Mapping[str, object] | None) -> Map:
-    """Does the same for a required argument: None becomes an empty table.  Raises EncodeError."""
+    """Returns what `as_fields` does, for a required argument: None becomes an empty table.  Raises EncodeError."""
     table = as_fields(value)
     return EMPTY if table is None else table
 

@@ -78,7 +78,7 @@ def _rows() -> list[Row]:
     for client, verb, then in zip(_CLIENTS, (START_OK, TUNE_OK, OPEN, SESSION), (*_CLIENTS[1:], _CLIENTS[-1]), strict=True):
         rows.append(Row(_refused(client), CLIENT, verb, _refused(then)))
     rows += [Row(_refused(client), CLIENT, verb, _refused(client)) for client in _CLIENTS for verb in (HEARTBEAT, CLOSE)]
-    # A heartbeat is no method, and the close machines judge a close and its answer.
+    # A heartbeat is not a method, and the close machines judge a close and its answer.
     rows += [
         Row(state, speaker, verb, state)
         for state in [*states, "redirected"]

@@ -38,7 +38,7 @@ def broken_by_offer(tune: Tune, smallest: int) -> list[Broken]:
 
 
 def broken_by_answer(offer: Tune, answer: TuneOk, smallest: int) -> list[Broken]:
-    """Returns the rules that an answer to such an offer breaks; 0, no limit, exceeds any number."""
+    """Returns the rules that an answer to this offer breaks; 0, no limit, exceeds any number."""
     broken = _too_small(answer.max_frame_size, smallest)
     for field, said, offered in (
         ("channel-max", answer.channel_max, offer.channel_max),

@@ -119,7 +119,7 @@ def _cells() -> Iterator[Forbidden]:
 
 
 FORBIDDEN: Final[dict[tuple[str, str], Forbidden]] = {(cell.state, cell.verb): cell for cell in _cells()}
-"""Every cell that is no row, by state and verb, except those that cannot occur."""
+"""Every cell that is not a row, by state and verb, except those that cannot occur."""
 
 HANDED_ON: Final = frozenset({(DTX_IDLE, RESUME_OTHER)})
 """Cells that a server leaves to its coordinator, which alone knows whether the branch is unknown (530 by the specification),

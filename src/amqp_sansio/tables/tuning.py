@@ -47,7 +47,7 @@ def broken_by_offer(tune: Tune, smallest: int) -> list[Broken]:
 
 
 def broken_by_answer(offer: Tune, answer: TuneOk, smallest: int) -> list[Broken]:
-    """Returns the rules that an answer to such an offer breaks."""
+    """Returns the rules that an answer to this offer breaks."""
     broken: list[Broken] = []
     for field, said, offered in (
         ("channel-max", answer.channel_max, offer.channel_max),

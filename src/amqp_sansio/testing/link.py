@@ -211,7 +211,7 @@ class Link(Generic[C, S]):
                     self.violations.append(observed.event)
         pipe = self._pipes[speaker]
         if self.broken or pipe.ends_at is not None:
-            self.transcript.note(self.moment, f"lost: {len(octets)} octets of the {speaker}, written behind the end")
+            self.transcript.note(self.moment, f"lost: {len(octets)} octets of the {speaker}, written after the end")
             return
         at = 0
         while at < len(octets):

@@ -316,7 +316,7 @@ def _put_other_struct(value: Struct) -> bytes:
                 raise EncodeError("unknown struct", f"class and code are octets, not {code!r}")
         octets = made_of(_octets, value.octets, "octets")
         return put_u32(len(octets) + 2) + OCTET[value.class_code] + OCTET[value.code] + octets
-    raise EncodeError(value.NAME or type(value).__name__, "has no code: it stands only in the fields that are made for it")
+    raise EncodeError(value.NAME or type(value).__name__, "has no code: only the fields that have this type can hold it")
 
 
 import amqp_sansio.wire.layouts.structs  # noqa: E402, F401  (last, for it needs all of the above, and fills STRUCT_WRITERS)

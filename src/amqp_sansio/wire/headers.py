@@ -158,7 +158,7 @@ class Headers(Generic[T]):
         """
 
     def read(self, header: bytes) -> tuple[T, bytes | None] | None:
-        """Returns what `sift` extracts from such a header, and its message-id; None when it cannot be decoded."""
+        """Returns what `sift` extracts from a header, and its message-id; None when it cannot be decoded."""
         last = self._last
         if last is not None:  # nearly always, the previous one differs in nothing else
             size, begin, before, low, behind, said = last

@@ -41,7 +41,7 @@ _TAG_FRAME: Final = Struct(">BHIIQBB")
 tag_frame: Final = _TAG_FRAME.unpack_from
 """A frame whose method has one 64-bit number and bits: type, channel, size, class and method as one number, and those."""
 TAG_FRAME: Final = _TAG_FRAME.size
-"""Octets of such a frame."""
+"""Octets of a frame that `tag_frame` reads."""
 _END: Final = bytes([FRAME_END])
 
 

@@ -376,7 +376,7 @@ def _put_char_utf32(value: Value) -> bytes:
     if not isinstance(value, str) or len(value) != 1:
         raise EncodeError("char-utf32", f"takes a str of one character, not {value!r}")
     if 0xD800 <= ord(value) <= 0xDFFF:
-        raise EncodeError("char-utf32", f"{value!a} is no Unicode scalar value")
+        raise EncodeError("char-utf32", f"{value!a} is not a Unicode scalar value")
     return put_u32(ord(value))
 
 

@@ -768,7 +768,7 @@ SEGMENTATION: Final = Segmentation()
 CONTROL_SIZE: Final = FRAME_HEADER_SIZE + 14
 """Octets of the frame of a control whose only field is a set of one range."""
 COMMAND_SIZE: Final = FRAME_HEADER_SIZE + 16
-"""Octets of the frame of a command with such a field."""
+"""Octets of the frame of a command whose only field is a set of one range."""
 _WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
 _CONTROL: Final = (_WHOLE << 8 | CONTROL) << 16 | CONTROL_SIZE
 _COMMAND: Final = (_WHOLE << 8 | COMMAND) << 16 | COMMAND_SIZE

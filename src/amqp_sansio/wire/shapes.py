@@ -44,7 +44,7 @@ def _boolean_behind(octets: int) -> Unpack:
 
 
 Entry: TypeAlias = "tuple[bytes, int, str, Unpack | None, bytes, str]"
-"""What is known in advance of an entry, or of a number and the text behind it.
+"""What is known in advance of an entry, or of a number and the text after it.
 
 * Its head: the size of the name, the name and the type code; for a text also the octets of the size but the last one.
 * The number of octets of the head and, unless it is a text, of the value; where a text follows, up to the end of its size.

@@ -77,7 +77,7 @@ def test_what_is_to_be_refused_is_refused_until_all_is_allowed_again() -> None:
         with connection.session() as session:
             session.execute(queue.Declare("q"))
         for wrong in ("eat", ""):
-            with pytest.raises(EncodeError, match=r"is no verb; there are .*publish"):
+            with pytest.raises(EncodeError, match=r"is not a verb; there are .*publish"):
                 broker.refuse(wrong)
 
 

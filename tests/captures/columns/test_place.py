@@ -221,7 +221,7 @@ def test_a_manifest_does_not_lead_out_of_its_folder(tmp_path: Path, path: str) -
     with pytest.raises(PlaceError, match="outside of its folder"):
         Place(str(tmp_path)).published()
     (tmp_path / MANIFEST).write_text("[]")
-    with pytest.raises(PlaceError, match="is no manifest"):
+    with pytest.raises(PlaceError, match="is not a manifest"):
         Place(str(tmp_path)).published()
 
 

@@ -636,7 +636,7 @@ def test_what_only_the_other_side_says() -> None:
             client.send(said)
     with pytest.raises(LocalProtocolError, match="asked"):
         client.send(channel.FlowOk(True))
-    with pytest.raises(EncodeError, match="is no method of"):
+    with pytest.raises(EncodeError, match="is not a method of"):
         client.send(channel.Ping())
 
 

@@ -54,13 +54,13 @@ def test_raw_headers_keep_their_types() -> None:
         ({"ttl": -1}, "ttl is milliseconds from 0 on, not -1"),
         ({"message_id": "x"}, "message_id is a UUID, not 'x'"),
         ({"headers_raw": b"\x00"}, "headers_raw: map at octet 0"),
-        ({"headers_raw": encode_map({}) + b"zz"}, "headers_raw: 2 octets are left"),
+        ({"headers_raw": encode_map({}) + b"zz"}, "headers_raw: 2 octets follow"),
         ({"routing_key": "k" * 256}, "at most 255 octets"),
         ({"routing_key": None}, "it has no routing_key"),
     ],
 )
 def test_a_row_that_is_no_message_is_reported(row: dict[str, Any], told: str) -> None:
-    with pytest.raises(LiveSetupError, match="row 1 of partition 5 is no message: .*" + told):
+    with pytest.raises(LiveSetupError, match="row 1 of partition 5 is not a message: .*" + told):
         made([{**dict.fromkeys(row), "body": b"", "routing_key": "k"}, {"body": b"", **row}], partition=5)
 
 

@@ -67,7 +67,7 @@ def test_the_options_of_a_sink() -> None:
         ({"url": URL, "queue": "a", "spool": "hdfs://x/y"}, "is a folder of a file system"),
         ({"url": URL, "queue": "a", "spool": "~nobody-of-that-name/x"}, "option spool: ~nobody"),
         ({"url": URL, "queue": "a," + "b" * 256}, "option queue has names of at most 255 octets, not of 256"),
-        ({"url": URL, "queue": "\udc80"}, "option queue is no text"),
+        ({"url": URL, "queue": "\udc80"}, "option queue has a character"),
         ({"url": "amqp://host", "queue": "a", "tlsCa": "ca.pem"}, "option tlsCa is for TLS"),
         ({"url": "amqp://host", "queue": "a", "password": "geheim"}, "option password is of no use without a name"),
         ({"url": URL, "queue": "a", "password": "geheim", "passwordFile": "f"}, "one of them"),

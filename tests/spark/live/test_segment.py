@@ -40,7 +40,7 @@ def test_what_is_no_segment_is_reported(tmp_path: Path) -> None:
         list(read(tmp_path / "s"))
     with pa.ipc.new_file(str(tmp_path / "other"), pa.schema([("a", pa.int8())])):
         pass
-    with pytest.raises(LiveError, match="no segment of ours"):
+    with pytest.raises(LiveError, match="not a segment of a spool"):
         list(read(tmp_path / "other"))
 
 

@@ -35,4 +35,4 @@ def test_each_missing_move_has_a_reason_and_none_is_forgotten(name: str) -> None
 def test_what_lies_behind_a_move_that_was_not_made_says_so() -> None:
     """A move from a state that was never entered is put down to the word on the way that was not said."""
     (first, *_) = [each for each in missed(PARTS["tx"], ()) if each.word == "client:tx.commit"]
-    assert first.why == "it lies behind client:tx.select, which did not come before"
+    assert first.why == "it follows client:tx.select, which no conversation reached"

@@ -90,7 +90,7 @@ def test_a_variant_reads_what_it_has() -> None:
     assert AMQP_0_9_1.codec.read(octets) == basic.Nack(1)
     with pytest.raises(DecodeError, match=r"60\.120"):
         AMQP_0_9_1_QPID.codec.read(octets)
-    with pytest.raises(EncodeError, match="is no method of 0-9-1 Qpid"):
+    with pytest.raises(EncodeError, match="is not a method of 0-9-1 Qpid"):
         AMQP_0_9_1_QPID.codec.methods.encode(basic.Nack(1))
 
 

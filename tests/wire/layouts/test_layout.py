@@ -131,9 +131,9 @@ class UnknownKind(Struct):
 
 
 def test_classes_that_the_layout_does_not_have() -> None:
-    with pytest.raises(EncodeError, match="no control of this layout"):
+    with pytest.raises(EncodeError, match="not a control of this layout"):
         LAYOUT.encode_control(Unknown())
-    with pytest.raises(EncodeError, match="no command of this layout"):
+    with pytest.raises(EncodeError, match="not a command of this layout"):
         LAYOUT.encode_command(UnknownCommand(), False)
     with pytest.raises(EncodeError):
         LAYOUT.encode_struct32(UnknownKind())

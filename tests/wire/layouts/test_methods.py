@@ -171,7 +171,7 @@ def test_a_class_and_method_of_nobody() -> None:
     none = Methods("none", {}, {}, frozenset())
     with pytest.raises(DecodeError, match=r"method 10\.11 at octet 0: no method has this class and number \(503\)"):
         none.decode(b"\0\x0a\0\x0b", 0, 4)
-    with pytest.raises(EncodeError, match="is no method of none"):
+    with pytest.raises(EncodeError, match="is not a method of none"):
         none.encode(Method())
     assert repr(none) == "Methods('none')"
 

@@ -114,7 +114,7 @@ class OpaqueSeen(Value):
 
 
 class Note(Value):
-    """Something notable that is no violation: a refused command, a failed login, a reset, silence, a gap.
+    """Something notable that is not a violation: a refused command, a failed login, a reset, silence, a gap.
 
     `rule` is a short name, `text` one sentence; `channel` is None when no channel is concerned.
     """

@@ -31,7 +31,7 @@ LOOK: Final = 0.25
 
 
 def common_name(certificate: Mapping[str, Any] | None) -> str | None:  # Any: as ssl returns it
-    """Returns the common name in a verified certificate; None without one, or where it is no name of a user."""
+    """Returns the common name in a verified certificate; None without one, or where it cannot be the name of a user."""
     parts = [part for group in (certificate or {}).get("subject", ()) for part in group]
     names = [value for name, value in parts if name == "commonName"]
     return names[0] if len(names) == 1 and names[0].isprintable() else None

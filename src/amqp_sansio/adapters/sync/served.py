@@ -164,7 +164,7 @@ class ServedBroker:
         try:
             said = Verb(verb)
         except ValueError:
-            raise EncodeError("refuse", f"{verb!r} is no verb; there are {', '.join(Verb)}") from None
+            raise EncodeError("refuse", f"{verb!r} is not a verb; there are {', '.join(Verb)}") from None
         named = {Kind.QUEUE: queue, Kind.EXCHANGE: exchange, Kind.KEY: key}
         wanted = {kind: pattern for kind, pattern in named.items() if pattern is not None}
         wanted = wanted or {kind: "*" for kind in named if said in LEGAL[kind]}

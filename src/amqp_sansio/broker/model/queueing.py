@@ -476,7 +476,7 @@ class Traffic:
         rejected: bool = False,
         gone: Callable[[], int] = lambda: 0,
     ) -> int:
-        """Moves entries to the destinations of the alternate exchange, in one journal entry, and calls `gone` behind the last;
+        """Moves entries to the destinations of the alternate exchange, in one journal entry, and calls `gone` after the last;
         which returns the number of a journal entry, too.
 
         Each becomes a message of its own there, which counts as redelivered if it did before; a `rejected` one only if it was
@@ -585,7 +585,7 @@ class Letters:
         self.bounded: Final = bounded
         """Whether one message took their places, which must cost little."""
         self.gone: Final = gone
-        """Called behind the last."""
+        """Called after the last."""
         self.waiting: Final[deque[Entry]] = deque()
         """Those that are still to be moved."""
         self.spare = limits.displacing_queues if bounded else limits.letter_copies

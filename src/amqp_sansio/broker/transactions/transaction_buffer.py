@@ -70,7 +70,7 @@ class Work:
         self.hold(message, queues)
 
     def hold(self, message: Message, queues: Sequence[Queue]) -> None:
-        """Does the same as `publish` without the limits, for what was accepted earlier."""
+        """Does the same as `publish` without the limits, for a message that the broker took earlier."""
         self.published.append((message, tuple(queues)))
         self.octets += message.size
         self._copies += len(queues)

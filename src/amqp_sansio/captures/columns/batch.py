@@ -109,7 +109,7 @@ class Parsed:
         return column if self._chosen is None else column[self._chosen]
 
     def _arrow(self, parts: list[pa.Array], empty: object, kind: pa.DataType) -> pa.Array:
-        """Does the same for columns that are not numbers."""
+        """Joins the parts of another column in file order; `empty` for records that are wrong."""
         if len(self._wrong):
             parts = [*parts, pa.repeat(pa.scalar(empty, kind), len(self._wrong))]
         column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.array([], kind)

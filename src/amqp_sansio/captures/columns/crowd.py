@@ -24,7 +24,7 @@ def heard(
 ) -> Iterator[Records]:
     """Yields the records that packets produce, which are sorted by connection, and in order within each.
 
-    `replay_of` returns the replay of a connection by its number; `behind` is called after it has processed its part.
+    `replay_of` returns the replay of a connection by its number; `behind` is called when it has processed its part.
     """
     keys = packets.column("connection").to_numpy()
     edges = edges_of(keys)

@@ -116,7 +116,7 @@ def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints, latest: int) -> Records:
             wrong[index] = f"a packet block of type {kind[index]} is too short for its fixed fields"
         else:
             wrong[index] = f"a packet claims {captured[index]} octets, its block holds {room[index]}"
-        captured[index] = original[index] = 0  # damage is no packet that was cut
+        captured[index] = original[index] = 0  # a damaged packet is not one that was cut
     interfaces = [walk.interfaces[number] for number in named.tolist()]
     link = np.full(len(at), UNDESCRIBED, np.int64)
     link[known] = np.array([each.link for each in interfaces], np.int64)[listed]

@@ -149,7 +149,7 @@ def _alive(holder: bytes) -> bool:
     process = about.get("process")
     if about.get("host") != platform.node() or not isinstance(process, int):
         return True
-    if os.name != "posix":  # on Windows `os.kill(process, 0)` is no query: it sends a Ctrl-C
+    if os.name != "posix":  # on Windows `os.kill(process, 0)` is not a query: it sends a Ctrl-C
         return True
     try:
         os.kill(process, 0)

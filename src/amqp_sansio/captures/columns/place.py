@@ -299,7 +299,7 @@ def named_in(manifest: bytes | None, name: str) -> dict[str, list[dict[str, Any]
                 {"path": str(file["path"]), "rows": int(file["rows"]), "octets": int(file["octets"])} for file in of["files"]
             ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise PlaceError(f"{name}: {MANIFEST} is no manifest of tables") from error
+        raise PlaceError(f"{name}: {MANIFEST} is not a manifest of tables") from error
     for file in [file for of in found.values() for file in of]:
         if ".." in file["path"].split("/") or file["path"].startswith("/"):
             raise PlaceError(f"{name}: {MANIFEST} names a file outside of its folder: {ascii(file['path'])[:200]}")

@@ -189,7 +189,7 @@ class ConnectionReplay:
             self._damage(time, note or "", file, place)
 
     def _begin_at(self, packets: pa.RecordBatch, names: dict[str, int], noted: list[str | None] | None) -> bool:
-        """Sets the ends of the connection from the first packet that is no note; returns False when there is none."""
+        """Sets the ends of the connection from the first packet that is not a note; returns False when there is none."""
         first = 0
         if noted is not None:
             first = next((at for at, note in enumerate(noted) if note is None), -1)
@@ -303,7 +303,7 @@ class ConnectionReplay:
     def restore(cls, octets: bytes, options: ReplayOptions = DEFAULT_OPTIONS) -> ConnectionReplay:
         """Returns a replay that continues from the snapshot; `options` must be those it was made with.
 
-        Raises DecodeError when the octets are no snapshot, or one of another version.
+        Raises DecodeError when the octets are not a snapshot, or are one of another version.
         """
         made = cls(options)
         state = read(octets, made._given())

@@ -54,7 +54,7 @@ class Half:
         """Ids of unsettled deliveries that were written as unknown."""
 
     def say(self, id: int | None, row: list[object]) -> None:
-        """Adds a command that is no transfer."""
+        """Adds a command that is not a transfer."""
         gone = row if id is None else self.commands.push(id, row, OPEN_COMMANDS)
         if gone is not None:
             self._leave(gone, UNKNOWN)

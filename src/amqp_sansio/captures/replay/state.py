@@ -102,7 +102,7 @@ def read(octets: bytes, given: Mapping[str, object]) -> object:
         unpacker = zlib.decompressobj()
         plain = unpack(unpacker.decompress(octets[1:], MOST_OCTETS))
         if not unpacker.eof or unpacker.unused_data:
-            raise ValueError("cut off, or something stands behind it")
+            raise ValueError("cut off, or octets follow it")
     except (zlib.error, ValueError) as error:
         raise DecodeError("state of a replay", 1, f"cannot be read: {error}") from error
     if not isinstance(plain, tuple):

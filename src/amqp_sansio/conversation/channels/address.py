@@ -112,7 +112,7 @@ class ChannelAddress(Address):
                 if name == "connection_timeout":
                     said["connect_timeout"] = number / _MILLISECONDS
                 else:
-                    said[name] = number or most  # 0 is no bound, says RabbitMQ
+                    said[name] = number or most  # RabbitMQ: 0 means no bound
             case "protocol":
                 if value not in CHANNEL_PROTOCOLS:
                     raise one_of(", ".join(CHANNEL_PROTOCOLS))

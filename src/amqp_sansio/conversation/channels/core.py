@@ -72,7 +72,7 @@ class ChannelCore:
         self._selects = False  # the first publish selects confirm mode
         self.calls: Final = Calls(self)
         self._acks: Final = MutableRangeSet()  # accepted, and not sent yet
-        self._prompted = False  # somebody waits for an answer behind what was published since the last question
+        self._prompted = False  # somebody waits for an answer to what was published since the last question
         self._room: Ticket[None] | None = None
         self._closing = False
         self.transaction: Final = Transaction(self)
@@ -200,7 +200,7 @@ class ChannelCore:
         return ticket
 
     def prompt(self) -> None:
-        """Somebody waits for messages to be confirmed: without confirms, asks for an answer behind them."""
+        """Somebody waits for messages to be confirmed: without confirms, asks for an answer after them."""
         if self._mode is not None or not self.in_flight or not self.is_open:
             return
         self._prompted = bool(self.calls)  # their answers may be to what was said before the messages
@@ -380,7 +380,7 @@ class ChannelCore:
             return
         if isinstance(method, basic.RecoverOk | basic.RecoverSyncOk):
             self.calls.recovering -= 1
-            self.taken_back()  # what came behind the question was on its way when the server did so
+            self.taken_back()  # what came after the question was on its way when the server did so
         if self._mode != "confirm" and self.in_flight and self._channel is not None:
             self.in_flight.answered(self._channel._published.ids.outstanding, isinstance(method, tx.RollbackOk))
             self._check_room()

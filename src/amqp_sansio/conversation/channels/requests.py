@@ -39,7 +39,7 @@ class Requests:
         if properties.get("reply_to") not in (None, REPLY_TO):
             raise EncodeError("request: reply_to", f"is {REPLY_TO}; to have answers elsewhere, publish and subscribe")
         if core.transaction.open:
-            legal = ("behind its end", "on another channel")
+            legal = ("after its end", "on another channel")
             raise LocalProtocolError("a request", "inside of a transaction, whose commit would send it", legal)
         if REPLY_TO not in channel.consumers:
             core.calls.call(basic.Consume(REPLY_TO, REPLY_TO, False, True, False, True, 0, {}, {}))

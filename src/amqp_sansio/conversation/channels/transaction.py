@@ -35,7 +35,7 @@ class Transaction:
     def begin(self) -> None:
         """Begins a transaction.  Raises LocalProtocolError inside another one, and on a channel in confirm mode."""
         if self.open:
-            raise LocalProtocolError("a transaction", "inside of another one", ("behind its end",))
+            raise LocalProtocolError("a transaction", "inside of another one", ("after its end",))
         self._core.select_tx()
         self.open = self._had = True
         self._lost = False

@@ -186,7 +186,7 @@ class BaseChannel:
     ) -> MethodId:
         """Answers the method to which `MethodReceived` gave this id.
 
-        Raises LocalProtocolError when `method` is no answer to it, or another method must be answered first.
+        Raises LocalProtocolError when `method` is not an answer to it, or another method must be answered first.
         """
         self._must_be_alive(_method(method).VERB)
         answered = self._heard.find(method.VERB)

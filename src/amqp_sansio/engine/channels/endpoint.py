@@ -56,7 +56,7 @@ class Channels(Endpoints):
         self._answers: Final = frozenset([verb for verb, replies in REPLIES.items() if not codec.verbs.isdisjoint(replies)])
         self._counted: Final = counted
         self._free: Final = MutableRangeSet(RangeSet.span(1, _HIGHEST))  # numbers that a client does not use, nor sets aside
-        self._aside: Final[dict[int, None]] = {}  # numbers on which the server may go on behind its own close
+        self._aside: Final[dict[int, None]] = {}  # numbers on which the server may go on after its own close
         self._requests: Final[dict[int, ServedChannel]] = {}
         self._reader: MethodReader | None = None
         self._ack = 0
@@ -286,7 +286,7 @@ class Channels(Endpoints):
                 self._free.add(channel.number)
 
     def set_aside(self, number: int) -> None:
-        """Notes that the other side has closed a channel.  RabbitMQ goes on to deliver on it, even behind our answer, until it
+        """Notes that the other side has closed a channel.  RabbitMQ goes on to deliver on it, even after our answer, until it
         has handled that."""
         if self.carrier.role == CLIENT and not self.carrier.profile.strict:
             self._aside[number] = None

@@ -317,7 +317,7 @@ def _hear_revoke(on: BaseChannel, method: basic.Cancel, unit: Assembly) -> None:
 
 
 def _remember(on: BaseChannel, tag: str) -> None:
-    """Remembers a consumer that ends, unless strict: RabbitMQ may deliver to it behind basic.cancel-ok, when its queue is
+    """Remembers a consumer that ends, unless strict: RabbitMQ may deliver to it after basic.cancel-ok, when its queue is
     deleted at the same time."""
     settled = on._consumers.settled(("basic", tag))
     if settled is None or on._channels.carrier.profile.strict:

@@ -91,7 +91,7 @@ class RowMapping:
                 try:
                     made = self._message(row)
                 except (ValueError, DecodeError) as error:
-                    raise LiveSetupError(f"row {number} of partition {partition} is no message: {error}") from None
+                    raise LiveSetupError(f"row {number} of partition {partition} is not a message: {error}") from None
                 number += 1
                 if self.ids is not None and "message_id" not in made.properties:
                     made.properties["message_id"] = self._id(made, partition, seen)
@@ -159,7 +159,7 @@ def _raw(octets: bytes) -> Mapping[str, Value]:
     except DecodeError as error:
         raise ValueError(f"headers_raw: {error}") from None
     if end != len(octets):
-        raise ValueError(f"headers_raw: {len(octets) - end} octets are left behind its map")
+        raise ValueError(f"headers_raw: {len(octets) - end} octets follow its map")
     return headers
 
 

@@ -180,7 +180,7 @@ def _short(name: str, text: str | None) -> str | None:
     try:
         octets = len((text or "").encode())
     except UnicodeError:
-        raise LiveSetupError(f"option {name} is no text that UTF-8 can carry: {text!a}") from None
+        raise LiveSetupError(f"option {name} has a character that UTF-8 cannot encode: {text!a}") from None
     if octets > NAME_OCTETS:
         raise LiveSetupError(f"option {name} has names of at most {NAME_OCTETS} octets, not of {octets}: {text!r:.40}")
     return text
@@ -251,7 +251,7 @@ class _Given:
         except AddressError as error:
             raise LiveSetupError(f"option url: {error}") from None
         except UnicodeError:
-            raise LiveSetupError("option url is no text that UTF-8 can carry") from None
+            raise LiveSetupError("option url has a character that UTF-8 cannot encode") from None
         if not any(each.tls for each in address.endpoints):
             for name in ("tlsCa", "tlsCert", "tlsKey"):
                 if name in self:

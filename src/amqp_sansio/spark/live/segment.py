@@ -66,7 +66,7 @@ def read(path: Path) -> Iterator[tuple[int, Any]]:
         with pa.memory_map(str(path)) as file:
             reader = pa.ipc.open_file(file)
             if (reader.schema.metadata or {}).get(b"form") != FORM.encode():
-                raise LiveError(f"{path}: is no segment of ours")
+                raise LiveError(f"{path}: is not a segment of a spool")
             first = 0
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)

@@ -73,7 +73,7 @@ class FlowOk(Method):
 
 
 class Alert(Method):
-    """Warns of something that is no error yet.  In 0-8.
+    """Warns of something that is not yet an error.  In 0-8.
 
     Handled by: client (MUST).
     """

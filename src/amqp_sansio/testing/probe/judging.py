@@ -66,7 +66,7 @@ def judge(blame: Blame, word: str, answer: Answer) -> tuple[bool, str]:
         return True, "let pass, as deployed brokers do"
     allowed, expected = _allowed(blame, word, answer)
     if answer.kind == "silent":
-        return False, f"no answer, also to what was asked behind it; expected: {expected}"
+        return False, f"no answer, not even to what the probe asked after it; expected: {expected}"
     if allowed or not blame.must:
         return True, str(answer)
     return False, f"{answer}; expected: {expected}"

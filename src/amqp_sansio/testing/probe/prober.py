@@ -90,7 +90,7 @@ class Prober:
     def _is_gone(self, done: Round) -> None:
         if not self._gone:
             self._gone = True
-            self.report.found(done, Finding(ALIVE, False, "this conversation ends the server: nobody serves others behind it"))
+            self.report.found(done, Finding(ALIVE, False, "this conversation ends the server: it does not answer afterwards"))
 
     def _led(self, plan: Plan, setting: Setting, trespass: Trespass | None) -> Round:
         """Runs the conversation.  A server that is gone gets more chances, as it may be restarted."""

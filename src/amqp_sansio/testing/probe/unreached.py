@@ -49,7 +49,7 @@ def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:
             at = START
             for before in ways[state]:
                 if (at, before) not in gone:
-                    why = f"it lies behind {before}, which did not come before"
+                    why = f"it follows {before}, which no conversation reached"
                     break
                 at = language.moves[at][before]
         key = word, why or "another way leads there"

@@ -25,7 +25,7 @@ class Allowance:
         self.replayed: Final[set[int]] = set()
         """Those pending at a resumption: messages sent before them may still arrive."""
         self.grace = [0, 0]
-        """Credit from before such a stop or flush, which those late messages may still use."""
+        """Credit from before a stop or flush in `replayed`, which messages sent before it may still use."""
         self.came: Final[dict[int, int]] = {}
         """The number of messages that arrived since each pending stop or flush, by its command id."""
         self.doubtful = 0

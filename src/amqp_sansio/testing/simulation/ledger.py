@@ -77,7 +77,7 @@ class Ledger:
         if destination is not None and fresh:  # messages that nobody had before arrive in order
             key = destination, item.publisher, item.priority
             before = tenure.last.get(key, 0)
-            demand(before < item.number, ORDER, f"{item.words} came to {tenure.client} behind #{before}")
+            demand(before < item.number, ORDER, f"{item.words} came to {tenure.client} after #{before}")
             tenure.last[key] = item.number
         item.receipts += 1
         item.unmarked = False

@@ -106,7 +106,8 @@ class Manager:
         return line.present.session
 
     def _wait(self, line: Line, name: bytes, kind: type[E], which: Callable[[E], bool]) -> Waiting[E]:
-        """Waits for such an event on that session.  Raises LostError when the session ends first."""
+        """Waits for an event of this kind that `which` chooses, on the session of this name.  Raises LostError when the session
+        ends first."""
         while True:
             heard = line.heard or []
             for at, event in enumerate(heard):

@@ -24,7 +24,7 @@ class Shrinking:
         self._most: Final = most
 
     def shrink(self) -> Outcome:
-        """Returns the smallest failure found, or the outcome itself when it is no failure."""
+        """Returns the smallest failure found, or the outcome itself when it is not a failure."""
         failure = self.best.failure
         if failure is None:
             return self.best

@@ -90,6 +90,6 @@ def illegal(part: Part, state: int, role: str = "client") -> tuple[Word, ...]:
             for word in part.language.alphabet
             if part.language.step(state, word) is None
             and speaker_of(word) == role
-            and not word.endswith("protocol-header")  # a second protocol header is no word, but octets that are no frame
+            and not word.endswith("protocol-header")  # a second protocol header is not a word, but octets that are not a frame
         ]
     )

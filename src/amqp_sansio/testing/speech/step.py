@@ -115,7 +115,7 @@ class StepReader:
         self._reader: Final = SegmentReader(DEFAULT_LIMITS, _FRAME)
 
     def read(self, octets: bytes) -> Iterator[Step | Malformed]:
-        """Yields the steps that these octets complete, except undecodable ones; Malformed for what is no frame."""
+        """Yields the steps that these octets complete, except undecodable ones; Malformed for octets that are not a frame."""
         missing = SIZE - len(self.header)
         self.header += octets[:missing]
         if missing and len(self.header) == SIZE:

@@ -285,7 +285,7 @@ def control_encoder(
         except UNWRITABLE as why:
             kind = type(control)
             if kind not in writers:
-                raise EncodeError(kind.__name__, "is no control of this layout") from None
+                raise EncodeError(kind.__name__, "is not a control of this layout") from None
             raise unwritable(kind.VERB, control, fields[kind], shapes, why) from None
 
     return encode_control
@@ -307,7 +307,7 @@ def command_encoder(
         except UNWRITABLE as why:
             kind = type(command)
             if kind not in writers:
-                raise EncodeError(kind.__name__, "is no command of this layout") from None
+                raise EncodeError(kind.__name__, "is not a command of this layout") from None
             raise unwritable(kind.VERB, command, fields[kind], shapes, why) from None
 
     return encode_command

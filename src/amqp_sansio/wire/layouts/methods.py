@@ -111,7 +111,7 @@ class Methods:
                 pass  # the interpreter names the cause
         code = self._codes.get(kind)
         if code is None:
-            raise EncodeError(kind.VERB or kind.__name__, f"is no method of {self.name}")
+            raise EncodeError(kind.VERB or kind.__name__, f"is not a method of {self.name}")
         arguments = self.arguments[kind]
         try:
             return put_u32(code) + write_arguments(kind.VERB, method, arguments, self.write_table)

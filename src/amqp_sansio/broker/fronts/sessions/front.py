@@ -258,7 +258,7 @@ class Sessions(Front):
         return bool(self.sessions)
 
     def revoke(self, guard: Guard) -> None:
-        """Ends the sessions of such subscriptions; a server cannot end a subscription by itself."""
+        """Ends each session with a subscription that is no longer allowed: a server of 0-10 cannot end a single one."""
         for holder in list(self.sessions.values()):
             rights.demand_again(guard, holder)
 
@@ -329,7 +329,7 @@ class Kept:
         self._counts[whose] = self._counts.get(whose, 0) + 1
 
     def ends(self, key: Key) -> None:
-        """Stops counting such a session."""
+        """Stops counting a session that outlived its connection."""
         whose = key[:2]
         self._counts[whose] -= 1
         if not self._counts[whose]:
