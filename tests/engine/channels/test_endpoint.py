@@ -296,10 +296,11 @@ def test_properties_that_cannot_be_read_end_the_connection_of_an_eager_server() 
         assert (violation.rule, violation.code) == ("content.properties", code)
 
 
-def test_the_channel_of_a_soft_breach_goes_and_the_connection_stays() -> None:
-    stage = Stage(limits=Limits(assembly_octets=5000), client_limits=Limits())
+@pytest.mark.parametrize("most", [1000, 10_000])  # less than a frame of these bodies, and more
+def test_the_channel_of_a_soft_breach_goes_and_the_connection_stays(most: int) -> None:
+    stage = Stage(limits=Limits(assembly_octets=most), client_limits=Limits())
     client, _ = stage.open()
-    client.publish("x", "k", bytes(9000))
+    client.publish("x", "k", bytes(most + 4000))
     client.qos(1)
     stage.run()
     (end,), (told,) = stage.take()
@@ -307,16 +308,17 @@ def test_the_channel_of_a_soft_breach_goes_and_the_connection_stays() -> None:
     assert isinstance(told, ChannelClosed)
     assert (end.origin, end.code, told.origin) == (Origin.PEER, 406, Origin.VIOLATION)
     again, _ = stage.open()
-    again.publish("x", "k", bytes(4500))
+    again.publish("x", "k", bytes(most - 50))
     stage.run()
     assert [type(each).__name__ for each in stage.take()[1]] == ["ContentReceived"]
 
 
-def test_a_second_breach_behind_our_close_is_nothing_new() -> None:
-    stage = Stage(limits=Limits(assembly_octets=5000), client_limits=Limits())
+@pytest.mark.parametrize("most", [1000, 10_000])  # less than a frame of these bodies, and more
+def test_a_second_breach_behind_our_close_is_nothing_new(most: int) -> None:
+    stage = Stage(limits=Limits(assembly_octets=most), client_limits=Limits())
     client, _ = stage.open()
     for _ in range(3):
-        client.publish("x", "k", bytes(9000))
+        client.publish("x", "k", bytes(most + 4000))
     stage.run()
     assert [type(each).__name__ for each in stage.take()[1]] == ["ChannelClosed"]
     assert stage.server.is_open
