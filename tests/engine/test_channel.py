@@ -405,9 +405,10 @@ def test_a_command_that_is_too_large_is_named_where_its_id_is_known(code: int, p
     carrier, _ = server()
     if pointed:
         carrier.hear(c.CommandPoint(0, 0))
-    carrier.channel(0).receive_malformed(malformed("limits.assembly_octets", code, 7))
+    carrier.channel(0).receive_malformed(Malformed("limits.assembly_octets", "a text", code, 0, 7, method=4 << 16 | 1))
     (refused,) = [each for each in carrier.said() if isinstance(each, execution.Exception_)]
     assert (refused.error_code, refused.command_id) == (code, names)
+    assert (refused.class_code, refused.command_code) == (4, 1)
 
 
 def test_the_same_over_a_wire() -> None:

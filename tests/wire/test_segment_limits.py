@@ -18,7 +18,7 @@ from tests.wire.pieces import (
 )
 
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.framing import BODY, COMMAND, HEADER
+from amqp_sansio.wire.framing import BODY, COMMAND, HEADER, Malformed
 from amqp_sansio.wire.segments import SegmentReader
 
 
@@ -35,6 +35,8 @@ def test_limit_assembly_octets(octets: int, legal: bool) -> None:
         else:
             assert summary(found) == ["limits.assembly_octets", "0301"]
             assert rules(found) == [("limits.assembly_octets", 506)]
+            assert isinstance(found[0], Malformed)
+            assert found[0].method == (0 if message == whole else 4 << 16 | 1)  # its command, if that came whole
             assert summary(heard) == ["0401!", "limits.assembly_octets", "0301"]
 
 

@@ -163,7 +163,8 @@ class Channel:
             if malformed.code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session._inbound.pointed:
                 id = session._inbound.take()  # of the command that is too large: its sender wants to know which
                 session._inbound.outstanding.add(id)
-            violate(session, malformed.rule, malformed.said, malformed.legal, malformed.code, malformed.text, id)
+            codes = divmod(malformed.method, 1 << 16) if malformed.method else (None, None)
+            violate(session, malformed.rule, malformed.said, malformed.legal, malformed.code, malformed.text, id, codes)
 
     def discard(self, octets: int) -> None:
         """Counts `octets` octets that no session processes."""

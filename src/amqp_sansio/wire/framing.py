@@ -79,7 +79,7 @@ class Malformed(Value):
     * `offset` is the offset of the frame in this speaker's stream.
     * `fatal`: the end of the frame is unknown, so nothing after it can be read.
     * `said` and `legal` describe the frame, and the frames that would have been legal.
-    * `method`: class and method number, in 32 bits, of the incomplete content on its channel; 0 for none.
+    * `method`: class and method number, in 32 bits, of the incomplete content or command on its channel; 0 for none.
     """
 
     __slots__ = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal", "method")
@@ -191,6 +191,12 @@ class Partial:
         self._body: list[bytes] | None = None
         self._parts: list[bytes] = []
         self._small: bytearray | None = None
+
+    @property
+    def method(self) -> int:
+        """The class and code of a command whose segment is whole, as in `Malformed`; 0 for none."""
+        payload = self._payload or b""
+        return payload[0] << 16 | payload[1] if self.kind == COMMAND and len(payload) > 1 else 0
 
     @property
     def body_begun(self) -> bool:

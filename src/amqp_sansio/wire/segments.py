@@ -92,11 +92,11 @@ class Assembler:
         """After a gap: the (channel, track) pairs that have had a first frame since."""
 
     def _report(
-        self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...] = ()
+        self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...] = (), method: int = 0
     ) -> None:
         if self.told != start:  # once for each frame: the first rule that it breaks
             self.told = start
-            self.queue.append(Malformed(rule, text, code, channel, start, False, said, legal))
+            self.queue.append(Malformed(rule, text, code, channel, start, False, said, legal, method))
 
     # The state machine of one (channel, track): idle, in a segment, between two segments.
 
@@ -220,7 +220,7 @@ class Assembler:
             code = 501 if partial.kind == CONTROL or limit == "empty_frames" else 506
             self._report(
                 f"limits.{limit}", f"more than our limit {limit}", code, partial.channel, start,
-                f"a {KINDS[partial.segment]} frame with {octets} octets", (f"{limit} {value}",),
+                f"a {KINDS[partial.segment]} frame with {octets} octets", (f"{limit} {value}",), partial.method,
             )  # fmt: skip
             segment = -1 if flags & LAST_FRAME else partial.segment
             self.pass_over(key, flags, partial.track, partial.channel, start, segment)
