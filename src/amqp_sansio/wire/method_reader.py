@@ -242,8 +242,8 @@ class MethodReader(Reader):
         elif whole > self.max_frame_size:
             rule, legal = "connection.tune-ok.frame-max", f"at most {self.max_frame_size} octets"
             text = "a frame larger than what was agreed"
-        elif whole > self._largest and not (
-            kind == CONTENT_BODY and channel in self._dropping and whole <= self.limits.inbox_octets  # of a content refused before
+        elif whole > self._largest and not (  # one of a content that was refused before is passed over
+            kind == CONTENT_BODY and channel in self._dropping and whole <= self.limits.inbox_octets
         ):
             rule, legal = "limits.assembly_octets", f"at most {self._largest} octets"
             text = "more than our limit assembly_octets"
