@@ -209,6 +209,26 @@ def test_what_is_no_number_of_seconds_is_refused_at_once(case: Case, timeout: An
     case.run(main)
 
 
+@pytest.mark.parametrize("bit", ["yes", 1, None, [], b""])
+def test_no_call_takes_anything_but_true_and_false_for_a_bit(case: Case, bit: Any) -> None:
+    async def main(connection: Any, session: Any) -> None:
+        raw: Any = queues.Declare("made", durable=bit, ticket=0) if case.channels else queue.Declare("made", durable=bit)
+        with said(connection) as octets:
+            for call, name in (
+                (partial(session.execute, raw), "durable"), (partial(session.declare_queue, "made", passive=bit), "passive"),
+                (partial(session.delete_queue, "q", if_empty=bit), "if_empty"),
+                (partial(session.declare_exchange, "made", "topic", durable=bit), "durable"),
+                (partial(session.delete_exchange, "made", if_unused=bit), "if_unused"),
+            ):  # fmt: skip
+                with pytest.raises(EncodeError, match=f"^{name}: True or False, not "):
+                    await call()
+        assert octets == []
+        assert session.is_open
+        assert not await case.is_made(session)
+
+    case.run(main)
+
+
 def test_no_call_takes_none_for_a_name(case: Case) -> None:
     """It would be sent as an empty one: of the default exchange, or of the queue that was declared last."""
 

@@ -67,6 +67,8 @@ def test_ids_are_given_as_text_too() -> None:
     [
         ({"priority": 10}, "priority: 0 to 9, not 10"),
         ({"priority": -1}, "priority: 0 to 9, not -1"),
+        ({"priority": True}, "priority: 0 to 9, not True"),
+        ({"priority": 5.0}, "priority: 0 to 9, not 5.0"),
         ({"persistent": "no"}, "publish: persistent: True or False, not 'no'"),
         ({"mandatory": True, "redelivered": 2}, "publish: redelivered: True or False, not 2"),
         ({"ttl": -1}, "ttl: -1 is not within"),

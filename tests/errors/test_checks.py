@@ -15,8 +15,10 @@ from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.errors.checks import check_timeout, check_types, checked, integers
+from amqp_sansio.errors.checks import check_bits, check_timeout, check_types, checked, integers
 from amqp_sansio.limits import BrokerLimits, Limits, ServerLimits
+from amqp_sansio.spec import queue
+from amqp_sansio.wire.layouts.fields import FIELDS
 
 SETTINGS: list[type] = [
     Profile, ClientConfig, ServerConfig, Limits, ServerLimits, BrokerLimits, BrokerConfig, RetryPolicy,
@@ -43,6 +45,13 @@ def test_text_is_text_and_a_flag_is_true_or_false() -> None:
         check_types(str, exchange="e", queue=None)
     with pytest.raises(EncodeError, match=r"^durable: True or False, not 'yes'$"):
         check_types(bool, durable="yes")
+
+
+def test_a_bit_is_true_or_false() -> None:
+    fields = FIELDS[queue.Declare]
+    check_bits(queue.Declare("q", durable=True), fields)
+    with pytest.raises(EncodeError, match=r"^durable: True or False, not 1$"):
+        check_bits(queue.Declare("q", durable=1), fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", SETTINGS)

@@ -15,9 +15,11 @@ from amqp_sansio.errors import (
     SessionLost,
     SharedSessionFailed,
 )
+from amqp_sansio.errors.checks import check_bits
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.wire.layouts.fields import FIELDS
 
 IN_FLIGHT: Final = 1000
 """The most messages in flight; beyond this a publisher waits."""
@@ -175,11 +177,12 @@ class Answers:
 
 
 def check_executable(command: Command) -> None:
-    """Raises an error for what `execute` does not send: a command that carries a content, and anything but a command."""
+    """Raises an error for what `execute` does not send: a command with a content or a wrong bit, anything but a command."""
     if not isinstance(command, Command):
         raise EncodeError("command", f"a command of amqp_sansio.spec, not {type(command).__name__}")
     if command.VERB in CONTENT:
         raise LocalProtocolError(f"execute {command.VERB}", "it carries a content", ("publish",), command.VERB)
+    check_bits(command, FIELDS.get(type(command), ()))
 
 
 def _untold(error: Exception | None) -> bool:

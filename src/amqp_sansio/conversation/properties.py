@@ -94,6 +94,7 @@ _ELSEWHERE: Final = {
 _PARAMETERS: Final = frozenset(("body", "exchange", "routing_key", "timeout"))
 """The other parameters of `publish`."""
 _PRIORITIES: Final = range(10)
+_NO_INTEGERS: Final = (bool, float)  # they may equal one
 
 
 def written(routing_key: str | None, properties: SessionProperties) -> tuple[AcceptMode, bytes]:
@@ -200,7 +201,7 @@ def _written(
     for flag in (mandatory, immediate, persistent, redelivered, discard_unroutable):
         if flag not in FLAG:
             raise wrong_flag(_FLAGS, (mandatory, immediate, persistent, redelivered, discard_unroutable))
-    if priority is not None and priority not in _PRIORITIES:
+    if priority is not None and (priority not in _PRIORITIES or type(priority) in _NO_INTEGERS):
         raise EncodeError("publish: priority", f"0 to 9, not {priority!r}")
     if message_id is not None and not isinstance(message_id, UUID):
         try:

@@ -39,7 +39,6 @@ class Topology:
         `exclusive`: it belongs to this session and is deleted with it.  `alternate_exchange` gets messages that are rejected.
         """
         check_types(str, queue=queue)
-        check_types(bool, durable=durable, exclusive=exclusive, auto_delete=auto_delete, passive=passive)
         said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_arguments(arguments))
         await self.execute(said, timeout=timeout)
 
@@ -48,7 +47,6 @@ class Topology:
     ) -> None:
         """Deletes a queue with its messages.  `if_unused`, `if_empty`: raises SessionFailed when it is not."""
         check_types(str, queue=queue)
-        check_types(bool, if_unused=if_unused, if_empty=if_empty)
         await self.execute(queues.Delete(queue, if_unused, if_empty), timeout=timeout)
 
     async def purge(self, queue: str, *, timeout: float | None = None) -> None:
@@ -79,14 +77,12 @@ class Topology:
         no queue takes.
         """
         check_types(str, exchange=exchange, type=type)
-        check_types(bool, durable=durable, auto_delete=auto_delete, passive=passive)
         said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_arguments(arguments))
         await self.execute(said, timeout=timeout)
 
     async def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
         """Deletes an exchange with its bindings; `if_unused`: raises SessionFailed when it has any."""
         check_types(str, exchange=exchange)
-        check_types(bool, if_unused=if_unused)
         await self.execute(exchanges.Delete(exchange, if_unused), timeout=timeout)
 
     async def bind(

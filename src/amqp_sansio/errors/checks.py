@@ -39,6 +39,11 @@ def check_types(kind: type[str] | type[bool], **given: object) -> None:
             raise EncodeError(name, f"{'text' if kind is str else 'True or False'}, not {value!r}")
 
 
+def check_bits(thing: object, fields: Iterable[tuple[object, ...]]) -> None:
+    """Raises EncodeError for a command or method with a bit that is neither True nor False; by its table of fields."""
+    check_types(bool, **{str(name): getattr(thing, str(name)) for name, of, *_ in fields if of == "bit"})
+
+
 def is_number(value: object) -> bool:
     """Whether it is a number; True and False are none, and neither is NaN."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value

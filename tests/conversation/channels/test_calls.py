@@ -192,13 +192,3 @@ def test_a_wrong_name_is_refused_before_the_topology_reads_it(wrong: Any) -> Non
     assert chosen == []
     stage.get(core.execute(declare("q")))
     assert len(stage.client.topology) == 1
-
-
-def test_a_declaration_with_a_bit_that_is_none_is_declared_again() -> None:
-    """It goes out as 0: a declaration that is not passive."""
-    stage = staged()
-    core = stage.open()
-    none: Any = None
-    stage.get(core.execute(queue.Declare("q", none)))
-    stage.get(core.execute(exchange.Declare("x", "fanout", none)))
-    assert ([*stage.client.topology.queues], [each.exchange for each in stage.client.topology.exchanges]) == (["q"], ["x"])

@@ -36,6 +36,7 @@ def test_without_any_there_is_no_header_to_write() -> None:
     ("wrong", "named"),
     [
         ({"priority": 256}, "priority"), ({"priority": -1}, "priority"), ({"ttl": -1}, "ttl"), ({"ttl": "1"}, "ttl"),
+        ({"priority": True}, "priority"), ({"priority": 5.0}, "priority"), ({"ttl": True}, "ttl"),
         ({"mandatory": 2}, "publish: mandatory: True or False, not 2"),
         ({"persistent": "no"}, "publish: persistent: True or False, not 'no'"),
         ({"headers": "none"}, "publish: headers: takes a mapping, not str"),

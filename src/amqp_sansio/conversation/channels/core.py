@@ -116,7 +116,7 @@ class ChannelCore:
         LocalProtocolError for one that carries a content (`publish`) and for those that bring messages (`get`, `subscribe`).
         LimitError where more would be to be declared again than `Limits.declared`.
         """
-        check_executable(method, self.channel._channels.codec.methods.contents)
+        check_executable(method, self.channel._channels.codec.methods)
         mode = _MODES.get(type(method))
         if mode is not None:
             check_mode(self._mode, mode, method)

@@ -118,7 +118,7 @@ def _published(
 
 def _within(number: object, numbers: range) -> bool:
     """Whether the value is one of these numbers.  (`in` compares a text with every number of a range.)"""
-    return isinstance(number, int) and number in numbers
+    return isinstance(number, int) and number in numbers and not isinstance(number, bool)
 
 
 def as_text(name: str, value: bytes | str | None) -> str | None:

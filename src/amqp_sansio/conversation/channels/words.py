@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import Final
 
 from amqp_sansio.conversation.properties import Arguments, as_arguments
 from amqp_sansio.errors import EncodeError, LocalProtocolError
-from amqp_sansio.errors.checks import check_types
+from amqp_sansio.errors.checks import check_bits, check_types
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import exchange as exchanges
 from amqp_sansio.spec.methods import queue as queues
+from amqp_sansio.wire.layouts.methods import Methods
 
 
 def declare_queue(
@@ -18,7 +18,6 @@ def declare_queue(
 ) -> queues.Declare:
     """Returns a queue.declare that requires an answer."""
     check_types(str, queue=queue)
-    check_types(bool, passive=passive, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
     return queues.Declare(queue, passive, durable, exclusive, auto_delete, False, as_arguments(arguments), 0)
 
 
@@ -31,7 +30,6 @@ def declared(answer: Method) -> queues.DeclareOk:
 def delete_queue(queue: str, if_unused: bool, if_empty: bool) -> queues.Delete:
     """Returns a queue.delete that requires an answer."""
     check_types(str, queue=queue)
-    check_types(bool, if_unused=if_unused, if_empty=if_empty)
     return queues.Delete(queue, if_unused, if_empty, False, 0)
 
 
@@ -64,14 +62,12 @@ def declare_exchange(
 ) -> exchanges.Declare:
     """Returns an exchange.declare that requires an answer."""
     check_types(str, exchange=exchange, type=type)
-    check_types(bool, passive=passive, durable=durable, auto_delete=auto_delete, internal=internal)
     return exchanges.Declare(exchange, type, passive, durable, False, as_arguments(arguments), 0, auto_delete, internal)
 
 
 def delete_exchange(exchange: str, if_unused: bool) -> exchanges.Delete:
     """Returns an exchange.delete that requires an answer."""
     check_types(str, exchange=exchange)
-    check_types(bool, if_unused=if_unused)
     return exchanges.Delete(exchange, if_unused, False, 0)
 
 
@@ -79,13 +75,16 @@ _NOT_EXECUTED: Final = {"basic.get": ("its answer is a message", "get"), "basic.
 """Methods that bring messages: why `execute` does not send them, and the call that does."""
 
 
-def check_executable(method: Method, contents: Container[str]) -> None:
-    """Raises an error for what `execute` does not send: methods with a content (`contents`), and basic.get."""
+def check_executable(method: Method, methods: Methods) -> None:
+    """Raises an error for what `execute` does not send: methods with a content or a wrong bit, and basic.get."""
     if not isinstance(method, Method):
         raise EncodeError("method", f"a method of amqp_sansio.spec.methods, not {type(method).__name__}")
-    why, instead = ("it carries a content", "publish") if method.VERB in contents else _NOT_EXECUTED.get(method.VERB, ("", ""))
+    why, instead = (
+        ("it carries a content", "publish") if method.VERB in methods.contents else _NOT_EXECUTED.get(method.VERB, ("", ""))
+    )
     if why:
         raise LocalProtocolError(f"execute {method.VERB}", why, (instead,), method.VERB)
+    check_bits(method, methods.arguments.get(type(method), ()))
 
 
 def with_queue(method: Method, declared: str) -> Method:
