@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.spec.rules import RULES
 from tools.docs import grammars, pages, verbs
 from tools.docs.conformance import older_rules
-from tools.docs.diagrams import PAGE, Drawing, depths, svg
+from tools.docs.diagrams import PAGE, Drawing, depths, moves, svg
 from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
 
 SMALL = Table(
@@ -121,8 +122,18 @@ def test_a_diagram_is_one_line_that_names_states_and_words() -> None:
 
 
 def test_a_diagram_that_is_wider_than_the_page_tells_that_it_scrolls() -> None:
-    wide = next(table for table in pages.tables() if Drawing(table).width > 2 * PAGE)
+    wide = next(table for table in pages.tables() if Drawing(table).width > PAGE)
     assert svg(wide).endswith("<small>scroll for more →</small>")
+
+
+def test_arrows_with_the_same_words_to_the_same_state_share_a_box() -> None:
+    rows = [Row("a", "x", "go", "b"), Row("b", "x", "stop", "c"), Row("a", "x", "stop", "c"), Row("a", "y", "stop", "c")]
+    assert moves(Table("t", "a", rows)) == {
+        ("b", ("x: go",)): ["a"],
+        ("c", ("x: stop",)): ["b"],
+        ("c", ("x: stop", "y: stop")): ["a"],
+    }
+    assert moves(Table("t", "a", rows[:3])) == {("b", ("x: go",)): ["a"], ("c", ("x: stop",)): ["b", "a"]}
 
 
 def test_a_state_is_as_deep_as_it_is_far_from_the_initial_one() -> None:
@@ -131,9 +142,12 @@ def test_a_state_is_as_deep_as_it_is_far_from_the_initial_one() -> None:
 
 
 @pytest.mark.parametrize("table", pages.tables(), ids=lambda table: table.name)
-def test_no_box_of_a_diagram_lies_on_another(table: Table) -> None:
-    """Boxes are states and what is said on arrows."""
+def test_no_box_of_a_diagram_lies_on_another_or_on_an_arrow_that_passes(table: Table) -> None:
+    """Boxes are states and what is said on arrows; two pages are as wide as a diagram may be."""
     drawing = Drawing(table)
+    assert drawing.width <= 2 * PAGE
+    for x, y in itertools.chain(*drawing.bends):
+        assert not any(abs(box.x - x) < box.width / 2 and abs(box.y - y) < box.height / 2 for box in drawing.boxes)
     for number, box in enumerate(drawing.boxes):
         assert box.x - box.width / 2 >= 0
         assert box.x + box.width / 2 <= drawing.width
