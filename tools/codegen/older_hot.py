@@ -142,7 +142,7 @@ def _properties(struct: StructType) -> list[str]:
     lines = _beginning(struct, flags, first, often, seldom)
     reads = ["b: bytes", "begin: Beginning", "end: int", "reading: Reading", "read_table: TableReader", "read_flat: FlatReader"]
     lines += ["", *call("def read_basic_properties", reads, f" -> {made} | None:", 0)]
-    lines += ['    """The properties that begin so, up to `end`; None for what the interpreter is to name."""']
+    lines += ['    """Returns the properties up to `end`; None if they are wrong: the interpreter names the fault."""']
     lines.append(f"    made = {made}() if COMPILED else blank({made})  # to be filled: half the cost of a constructor")
     lines += [f"    made.{field_name(field.name)} = begin.{field_name(field.name)}" for field in first]
     lines.append("    p = begin.end")
@@ -155,7 +155,7 @@ def _properties(struct: StructType) -> list[str]:
     lines += ["    else:", f"        {' = '.join([f'made.{field_name(field.name)}' for field in seldom])} = None"]
     lines += ["    return made if p == end else None", ""]
     lines += ["", f"def write_basic_properties(m: {made}, write_table: FieldWriter) -> bytes:"]
-    lines += ['    """The octets of all properties that are not None, behind their word of flags."""']
+    lines += ['    """Returns the octets of all properties that are not None, after their word of flags."""']
     lines += ["    flags = 0", '    parts = [b""]']
     for field in struct.fields:
         name = field_name(field.name)
@@ -179,10 +179,10 @@ def _beginning(
     has = [f"has_{field_name(field.name)}" for field in often]
     slots = sorted(["end", "flags", "octets", "has_others", *has, *[field_name(field.name) for field in first]])
     lines = ["", "@final", "class Beginning:"]
-    lines += ['    """With what properties begin: their flags, and those that come again with every message of a kind."""', ""]
+    lines += ['    """The beginning of properties: their flags, and those that are the same in every message of a kind."""', ""]
     lines += ["    __slots__ = (", *[f'        "{slot}",' for slot in slots], "    )", ""]
     lines += ["    def __init__(self, b: bytes, p: int) -> None:"]
-    lines += ['        """The flags lie at `p`.  What `types.BAD` holds for what the interpreter is to name."""']
+    lines += ['        """Reads the flags at `p`, and more.  Raises one of `types.BAD` for wrong octets."""']
     unknown = sum(0x8000 >> place for place in range(len(struct.fields), 16))
     lines += ["        begin = p", "        flags: int = u16(b, p)[0]"]
     lines += [f"        if flags & 0x{unknown:04X}:", "            raise IndexError", "        p += 2"]

@@ -191,7 +191,7 @@ def _build(broker: Broker, ledger: Ledger, kept: Mapping[str, list[tuple[Front, 
 
 
 def _strip(host: HostLedger, kept: Iterable[tuple[Front, Plain]]) -> None:
-    """Removes what exists only for the sake of what is not restored."""
+    """Removes transient queues and messages that no restored session (`kept`) needs."""
     queues: set[str] = set()
     entries: set[tuple[str, int]] = set()
     for front, plain in kept:

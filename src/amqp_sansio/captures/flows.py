@@ -63,7 +63,7 @@ class Talk(Flow):
         self.conversation: Final = conversation
         self.key: Final = key
         self.another: Final = another
-        """Whether it is another one than the last AMQP connection on its ports, if there was one."""
+        """Whether it is a new connection, not the last AMQP connection on its ports."""
         self.number = 0
         """Its ordinal among the AMQP connections on its ports; 0 until it is recognised as one."""
         self.syn: list[int | None] = [None, None]

@@ -67,7 +67,7 @@ def local(place: str) -> str | None:
     if scheme not in S3 and scheme not in BY_ARROW:
         raise LocationError(_bare(place), f"no file system is known for {scheme}: (known are {KNOWN})")
     if not rest.startswith("//") or (scheme in S3 and not rest.strip("/")):
-        raise LocationError(_bare(place), f"is no {scheme} URI: {scheme}://bucket/path")
+        raise LocationError(_bare(place), f"is not a URI of this kind: {scheme}://bucket/path")
     if "@" in rest[2:].partition("/")[0] and scheme not in AZURE:  # Azure's URIs have the form container@account
         raise LocationError(_bare(place), "a URI must not carry a password: set it in the environment")
     return None

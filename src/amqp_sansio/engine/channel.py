@@ -179,7 +179,7 @@ class Channel:
     def _hears(self, octets: int) -> bool:
         """Whether the `octets` octets that come count.  Without an attached session it discards them, and tells the other side.
 
-        Behind an exception of its own the other side says nothing but detach: the rest is as good as discarded.
+        After an exception of its own the other side says nothing but detach, so the rest counts as discarded.
         """
         session = self.session
         if session is not None and session._hears:

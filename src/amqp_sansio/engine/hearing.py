@@ -303,7 +303,7 @@ def _hear_result(session: Session, command: execution.Result) -> None:
         return
     value = command.value
     if value is not None and value.NAME != asked.RESULT:
-        said, text = f"execution.result {value.NAME} for {id}", f"the result of {asked.VERB} is another"
+        said, text = f"execution.result {value.NAME} for {id}", f"{asked.VERB} has another result"
         legal = (f"execution.result {asked.RESULT} for {id}",)
         violate(session, RESULT_RULE, said, legal, ErrorCode.INVALID_ARGUMENT, text)
         return

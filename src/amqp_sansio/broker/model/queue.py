@@ -447,8 +447,8 @@ class Dispatcher:
     A consumer that acquires and has no selector gets the head of the queue.  All others have a cursor: browsers, and those with
     a selector, which look at each message once, and once more after each release.  Among those that acquire, the highest
     priority comes first: lower ones get what none of them can take now.  Browsers take nothing from others, and get turns
-    whatever their priority.  A consumer with credit, but too few octets of it for one message, is asked again when its next
-    message is another one that fits.
+    whatever their priority.  A consumer with credit, but too few octets of it for one message, gets its turn again when
+    another message that fits comes first.
     """
 
     __slots__ = (

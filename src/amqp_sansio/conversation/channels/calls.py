@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Calls:
-    """The tickets of methods that wait for an answer, by the ids of these."""
+    """The tickets of methods that wait for an answer, by the ids of the methods."""
 
     __slots__ = ("_asked", "_core", "_declared", "_gets", "_methods", "active", "recovering")
 
@@ -37,14 +37,14 @@ class Calls:
         """Whether deliveries go on: the user may pause them (channel.flow)."""
         self._declared = ""  # the queue that "" means to the server: the last one that was declared on the channel
         self.recovering = 0
-        """How often an answer tells yet that the server has taken back what it delivered before (basic.recover-ok)."""
+        """How many basic.recover-ok are still to come; each says that the server has taken back what it delivered before."""
 
     def __len__(self) -> int:
-        """How many wait that do not fetch a message."""
+        """Returns how many methods wait for an answer, without those that fetch a message."""
         return len(self._methods)
 
     def begin(self) -> None:
-        """The channel is another one, on the next connection."""
+        """Starts again on a new channel, on the next connection."""
         self.active = True
         self._declared = ""
 
@@ -97,25 +97,25 @@ class Calls:
         return ticket
 
     def came_empty(self, id: int) -> bool:
-        """Whether it is to a `get` that an answer without a message came."""
+        """Handles an answer without a message (basic.get-empty); returns whether it answers a `get`."""
         got = self._gets.pop(id, None)
         if got is not None:
             got[0].settle(None)
         return got is not None
 
     def got(self, id: int) -> tuple[Ticket[Message | None], str]:
-        """A message came to a `get`: the ticket, and the queue."""
+        """Handles a message that answers a `get`; returns its ticket and its queue."""
         return self._gets.pop(id)
 
     def answered(self, id: int, answer: Method) -> None:
-        """The answer to a method came."""
+        """Handles the answer to a method."""
         asked = self._methods.pop(id, None)
         if asked is not None:
             self._executed(asked[1], answer)
             asked[0].settle(answer)
 
     def _executed(self, method: Method, answer: Method | None) -> None:
-        """A method was executed; `answer` is None for one that wanted none."""
+        """Handles a method that the server has executed; `answer` is None for one that wanted none."""
         core = self._core
         if isinstance(method, queue.Declare):
             self._declared = answer.queue if isinstance(answer, queue.DeclareOk) else method.queue
@@ -126,7 +126,7 @@ class Calls:
         core.client.topology.hear(with_queue(method, self._declared), answer)
 
     def fail(self, error: AmqpError) -> None:
-        """There will be no answer to any of them."""
+        """Fails all tickets: no answer will come."""
         fails = [*[ticket.fail for ticket, _ in self._methods.values()], *[ticket.fail for ticket, _ in self._gets.values()]]
         self._methods.clear()
         self._gets.clear()
@@ -146,18 +146,18 @@ class Fetch:
         self._ticket: Ticket[Message | None] | None = None
 
     def say(self) -> Ticket[Message | None]:
-        """Says it: the ticket for the message."""
+        """Sends basic.get; returns the ticket for the message."""
         self._ticket = self._core.get(self._queue)
         return self._ticket
 
     def leave(self) -> None:
-        """Nobody takes the message: it goes back to the queue, now or as soon as it comes."""
+        """Puts the message back on its queue, now or as soon as it comes: the caller no longer wants it."""
         if self._ticket is not None:
             self._ticket.on_done(self._release)
 
     def _release(self) -> None:
         ticket = self._ticket
-        assert ticket is not None  # it was said
+        assert ticket is not None  # `leave` checks it
         message = ticket.result() if ticket.error is None else None
         if message is not None:
             with suppress(AmqpError):  # the channel is over, and the server has the message back

@@ -197,13 +197,13 @@ class ChannelClient(BaseClient):
         self._later[core] = self._until + delay
 
     def _renamed(self, names: dict[str, str]) -> None:
-        """The server has named these queues anew."""
+        """Tells the inboxes the new names of server-named queues, by the old ones."""
         for core in self.cores:
             for inbox in core.consumers.inboxes.values():
                 inbox._queue = names.get(inbox.queue, inbox.queue)
 
     def _declared(self) -> None:
-        """What was declared is declared again."""
+        """Opens all channels again: the topology is there."""
         self._restoring = None
         for core in self.cores:
             core.consumers.delays = self._delays()
@@ -279,5 +279,5 @@ class ChannelClient(BaseClient):
 
 
 def _with(mechanism: ClientMechanism, secret: str) -> ClientMechanism:
-    """The same with another password, where it has one."""
+    """Returns the mechanism with another password, if it has one."""
     return attrs.evolve(mechanism, password=secret) if isinstance(mechanism, AmqPlain | CramMd5 | Plain | Scram) else mechanism

@@ -134,17 +134,18 @@ class Consumers:
         self._drop_kept()
 
     def named(self, tag: str, queue: str) -> None:
-        """The one with this tag, which was asked for with "", consumes from this queue."""
+        """Records the queue of a consumer that the program started with "" for the last queue declared."""
         inbox = self.inboxes.get(tag)
         if inbox is not None:
             inbox._queue = queue
 
     def keeps(self, inbox: Inbox) -> None:
-        """It is over, and what came may still be taken from it."""
+        """Records an inbox whose consumer is over, and whose messages the program may still take."""
         self._stopped.add(inbox)
 
     def _drop_kept(self) -> None:
-        """What came and was kept goes back without us: nothing of it can be settled any more."""
+        """Drops the messages of inboxes that `keeps` recorded: none can be settled any more, and the server delivers them
+        again."""
         for inbox in list(self._stopped):
             inbox.messages.clear()
         self._stopped.clear()

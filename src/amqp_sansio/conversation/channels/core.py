@@ -200,7 +200,7 @@ class ChannelCore:
         return ticket
 
     def prompt(self) -> None:
-        """Somebody waits for messages to be confirmed: without confirms, asks for an answer after them."""
+        """Called when a call waits for messages to be confirmed: without confirms, asks for an answer after them."""
         if self._mode is not None or not self.in_flight or not self.is_open:
             return
         self._prompted = bool(self.calls)  # their answers may be to what was said before the messages
@@ -389,7 +389,7 @@ class ChannelCore:
             self.prompt()
 
     def taken_back(self) -> None:
-        """What was delivered and not settled comes again, under other tags."""
+        """Drops accepts and received messages: the server delivers again what is not settled, under other tags."""
         self._acks.clear()
         self.consumers.taken_back()
 

@@ -125,7 +125,7 @@ class Inbox(BaseInbox[Message]):
         return self._cancelling is not None
 
     def ended(self) -> None:
-        """Nothing more comes, as was wanted."""
+        """Ends the inbox after its cancel: no more messages come."""
         if self._keeps:
             self.core.consumers.keeps(self)
         else:

@@ -122,7 +122,7 @@ def _within(number: object, numbers: range) -> bool:
 
 
 def as_text(name: str, value: bytes | str | None) -> str | None:
-    """A short string; octets as the UTF-8 that they are."""
+    """Returns text; octets are decoded as UTF-8.  Raises EncodeError when they are not UTF-8."""
     try:
         return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:

@@ -87,7 +87,7 @@ class Restoring:
                 pass  # its connection is gone
 
     def tick(self, now: float) -> None:
-        """Tries again what is locked, when that is due."""
+        """Declares locked queues again when that is due; drops them when the retry policy gives up."""
         if not self._resting:
             return
         if self.due is None:
@@ -127,7 +127,7 @@ class Restoring:
         self.channel.close()
 
     def _rename(self) -> None:
-        """From here on nobody goes by the old names: a loss in the middle of the bindings begins with the new ones."""
+        """Renames queues before the bindings, so that after a loss among those the new names are declared."""
         if not self._bound:
             self._bound = True
             self._topology.rename(self._names)

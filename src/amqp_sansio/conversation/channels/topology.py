@@ -66,7 +66,7 @@ class Topology:
         return True
 
     def expect(self, answer: Ticket[Method]) -> None:
-        """Something more is declared once this is settled."""
+        """Counts a declaration that takes effect when this ticket is settled."""
         self._expected += 1
         answer.on_done(self._come)
 
@@ -113,7 +113,7 @@ class Topology:
             self._about.setdefault(end, {})[key] = None
 
     def _unbind(self, keys: Iterable[_Key]) -> None:
-        """Bindings end, on their own or with what is deleted: the last one of an auto-delete exchange takes that along."""
+        """Forgets bindings, and with the last one of an auto-delete exchange that exchange and its own bindings."""
         left = list(keys)
         while left:
             key = left.pop()
@@ -126,7 +126,7 @@ class Topology:
                 left += self._about.get(("exchange", source), ())
 
     def _drop(self, key: _Key) -> bool:
-        """Whether there was such a binding."""
+        """Forgets one binding; returns whether it was known."""
         if self._bindings.pop(key, None) is None:
             return False
         for end in _ends(key):
@@ -179,7 +179,7 @@ def _key(method: queue.Bind | queue.Unbind | exchange.Bind | exchange.Unbind) ->
 
 
 def _ends(key: _Key) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Where a binding leads, and where from."""
+    """Returns the two ends of a binding: where it leads, and its source."""
     return key[:2], ("source", key[2])
 
 

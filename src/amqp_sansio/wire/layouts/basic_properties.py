@@ -20,7 +20,7 @@ from amqp_sansio.wire.types import BAD
 
 @final
 class Beginning:
-    """With what properties begin: their flags, and those that come again with every message of a kind."""
+    """The beginning of properties: their flags, and those that are the same in every message of a kind."""
 
     __slots__ = (
         "content_encoding",
@@ -40,7 +40,7 @@ class Beginning:
     )
 
     def __init__(self, b: bytes, p: int) -> None:
-        """The flags lie at `p`.  What `types.BAD` holds for what the interpreter is to name."""
+        """Reads the flags at `p`, and more.  Raises one of `types.BAD` for wrong octets."""
         begin = p
         flags: int = u16(b, p)[0]
         if flags & 0x0003:
@@ -86,7 +86,7 @@ def read_basic_properties(
     read_table: TableReader,
     read_flat: FlatReader,
 ) -> basic.Properties | None:
-    """The properties that begin so, up to `end`; None for what the interpreter is to name."""
+    """Returns the properties up to `end`; None if they are wrong: the interpreter names the fault."""
     made = basic.Properties() if COMPILED else blank(basic.Properties)  # to be filled: half the cost of a constructor
     made.content_type = begin.content_type
     made.content_encoding = begin.content_encoding
@@ -186,7 +186,7 @@ def read_basic_properties(
 
 
 def write_basic_properties(m: basic.Properties, write_table: FieldWriter) -> bytes:
-    """The octets of all properties that are not None, behind their word of flags."""
+    """Returns the octets of all properties that are not None, after their word of flags."""
     flags = 0
     parts = [b""]
     if (content_type := m.content_type) is not None:
