@@ -673,7 +673,7 @@ def test_what_is_posted_is_what_is_published() -> None:
     ours, theirs = posted._session, published._session
     assert ours is not None
     assert theirs is not None
-    assert ours._carrier.data_to_send() == theirs._carrier.data_to_send()  # type: ignore[attr-defined]  # a ClientConnection
+    assert ours._place.carrier.data_to_send() == theirs._place.carrier.data_to_send()  # type: ignore[attr-defined]  # a ClientConnection
     assert len(posted._headers) <= HEADERS
     assert posted.in_flight == published.in_flight == len(keys) * len(given) * 2
 
