@@ -137,7 +137,7 @@ def write_whole(path: Path, octets: bytes) -> None:
 
 
 def _unfinished(path: Path) -> Path:
-    """The temporary name under which that file is written; one per file, because several may be in progress at once."""
+    """Returns the temporary name of a file while it is written; one per file, because several may be in progress at once."""
     return path.with_name(f"{path.name}.new")
 
 

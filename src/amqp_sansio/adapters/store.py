@@ -332,7 +332,7 @@ def _last(db: sqlite3.Connection) -> int:
 
 
 def _typed(value: object, kind: type[T]) -> T:
-    """What a row has.  RestoreError when damage has made something else of it: sqlite keeps any value in any column."""
+    """Returns a value of a row.  Raises RestoreError when damage has changed its type: sqlite keeps any value in any column."""
     if not isinstance(value, kind):
         raise RestoreError("a row", f"{kind.__name__} belongs where {type(value).__name__} is")
     return value

@@ -228,7 +228,7 @@ class Listener:
             self._close(talk)
 
     def floor(self) -> int:
-        """No later event comes from a packet with a number below this one."""
+        """Returns the lowest number of a packet from which events may still come."""
         lowest = self._packet + 1
         for open_ends in (self._stalled, self._unfinished):
             if (first := open_ends.next) is not None:
@@ -440,7 +440,7 @@ class Listener:
         return not (flags & RST or late)
 
     def _asked(self, key: Key) -> tuple[int, ...]:
-        """The sides whose ports were asked for."""
+        """Returns the sides whose ports the caller named as those of AMQP."""
         return tuple([side for side in (0, 1) if key[1 + 2 * side] in self._ports])
 
     def _begin(self, key: Key, flags: int, asked: tuple[int, ...] | None = None) -> Talk:

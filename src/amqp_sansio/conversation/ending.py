@@ -33,7 +33,7 @@ class Ending:
         return self._client.opened
 
     def come(self, talk: Talk) -> tuple[int, bool, int]:
-        """The peer's progress with the commands of a session; changes as long as it makes any."""
+        """Returns a value that changes whenever the peer makes progress with the commands of a session."""
         session = talk._session
         done = 0 if session is None else session._outbound.next_id - len(session.in_doubt)
         return self._client.connections, talk.attached.done, done & 0xFFFFFFFF

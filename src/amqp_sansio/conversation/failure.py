@@ -51,7 +51,7 @@ class Failure:
         return self._shared
 
     def for_whom(self, id: int | None) -> AmqpError | None:
-        """The error for the call that sent the command of that id."""
+        """Returns the error for the call that sent the command of this id; None without a failure."""
         return self.error if id is not None and id == self.id else self.for_others
 
     def of(self, id: int | None, error: Exception) -> Exception:

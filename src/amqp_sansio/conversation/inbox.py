@@ -55,7 +55,8 @@ class BaseInbox(Generic[M]):
         return self._error
 
     def take(self) -> M | None:
-        """The next message, None when there is none for now.  When it is closed and empty: raises `error`, if there is one."""
+        """Returns the next message; None when there is none now.  Raises `error`, if there is one, when it is closed and
+        empty."""
         raise NotImplementedError
 
     def cancel(self) -> Ticket[None]:

@@ -226,7 +226,7 @@ class Talk:
     def post(
         self, exchange: str, routing_key: str | None, body: Body, properties: SessionProperties, sync: bool = False
     ) -> Ticket[None]:
-        """`publish` with the properties as a dict; headers without properties are cached by routing key."""
+        """Does the same as `publish` with the properties as a dict; caches headers without properties by routing key."""
         if type(exchange) is not str:  # None would be sent as ""
             check_types(str, exchange=exchange)
         if not isinstance(body, bytes):

@@ -172,7 +172,7 @@ class Channel:
         self.channels.discard(octets, self.number)
 
     def in_step(self) -> None:
-        """The other side knows what became of the session: what was discarded was on its way."""
+        """Counts discarded octets no longer: the other side now knows that the session had ended when it sent them."""
         self.channels.discarded -= self.discarded
         self.discarded = 0
 
@@ -314,7 +314,7 @@ class Channel:
             session._leave(Origin.PEER, DetachCode.SESSION_BUSY, "taken to another transport", keep=True)
 
     def lost(self, origin: Origin, text: str, violation: Violation | None = None) -> None:
-        """The connection ended: the session, if any, is detached (event SessionDetached) and may live on by itself."""
+        """Detaches the session, if any, at the end of the connection (event SessionDetached); it may outlive the connection."""
         self.requested = None
         if self.session is not None:
             self.session._leave(origin, None, text, ended=self.session.state == "refused", violation=violation)
@@ -341,7 +341,7 @@ def check_role(said: str, session: object, role: Role) -> None:
 
 
 def layout_of(setting: str, dialect: Dialect[Codec]) -> Layout:
-    """How a dialect with sessions writes them.  EncodeError for a dialect in which there are none."""
+    """Returns the layout of a dialect with sessions.  Raises EncodeError for another dialect."""
     if not isinstance(dialect.framing, Segmentation) or not isinstance(dialect.codec, Layout):
         raise EncodeError(setting, f"a dialect with sessions, not {dialect.name}")
     return dialect.codec
@@ -421,7 +421,7 @@ class Channels(Endpoints):
         self._names[channel.number] = session.name
 
     def forget(self, number: int) -> None:
-        """No session is on the channel any more: drops its name, and what is under way on track 1."""
+        """Drops the name of the session that was on the channel, and what is under way on track 1."""
         self._lowest = max(1, min(self._lowest, number))
         name = self._names.pop(number, None)
         if name is not None and (channel := self._named.get(name)) is not None and channel.number == number:
@@ -429,7 +429,7 @@ class Channels(Endpoints):
         self.break_off(number)
 
     def break_off(self, number: int) -> None:
-        """What is under way on track 1 of the channel goes no further, and what was learned is forgotten."""
+        """Drops what is under way on track 1 of the channel, and what the reader has learned."""
         if self._reader is not None:
             self._reader.forget(number)
             self._reader.unlearn()

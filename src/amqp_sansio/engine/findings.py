@@ -68,7 +68,7 @@ class Findings:
             self.breach(rule, said, text, legal, code)
 
     def bounded(self, excess: bool, limit: str, what: str) -> bool:
-        """When `excess`, notes that there is more of `what` than this limit lets us remember: once per channel and speaker."""
+        """Notes, if `excess`, that there is more of `what` than this limit lets us remember: once per channel and speaker."""
         if excess and self._first(f"limits.{limit}", what):
             self.note(f"limits.{limit}", f"more {what} than we remember: we no longer track the oldest")
         return excess

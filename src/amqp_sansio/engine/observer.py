@@ -191,7 +191,7 @@ class Observer:
         return header in self._plugged.spellings
 
     def _read_nothing(self, reason: str) -> None:
-        """Only counts what comes: nothing of either side can be read, for this reason."""
+        """Only counts octets of both sides from now on: for this reason nothing can be read."""
         for ear in self._ears.values():
             ear.be_opaque(reason, 0)
 

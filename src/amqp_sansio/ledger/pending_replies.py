@@ -80,7 +80,7 @@ class PendingReplies(Generic[T]):
         return verb in self._places
 
     def count(self, verb: str) -> int:
-        """How often this was requested and is not answered."""
+        """Returns how many requests with this verb have no answer yet."""
         return len(self._places.get(verb, ()))
 
     @property

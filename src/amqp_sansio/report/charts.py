@@ -163,7 +163,7 @@ def _time(plot: Any, axis: Axis, zero: float = 0.0) -> None:
 
 
 def _counts(plot: Any, unit: str, steps: int) -> None:
-    """The axis of numbers of what `unit` names."""
+    """Labels the vertical axis with `unit`, and gives it whole numbers."""
     plot.set_ylabel(unit)
     plot.yaxis.set_major_locator(MaxNLocator(steps, integer=True))
     plot.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count(int(value))))

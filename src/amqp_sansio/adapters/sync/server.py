@@ -318,7 +318,8 @@ class _Socket(Generic[G]):
         self.lose()
 
     def _take(self) -> bool:
-        """The next octets, as a view: for a client that takes them in small pieces the rest is not copied each time."""
+        """Takes the next octets, as a view, so that small writes do not copy the rest each time; returns whether there are
+        any."""
         self._unsent = memoryview(self.guest.data_to_send())
         return bool(self._unsent)
 

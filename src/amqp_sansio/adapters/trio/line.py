@@ -32,8 +32,8 @@ class Line:
             self.wire.wake()
 
     def free(self, timeout: float | None = None) -> bool:
-        """False, because every publish passes a checkpoint in `writable`, where it can be cancelled; but for one that has no
-        time for it."""
+        """Returns False, so that every publish passes a checkpoint in `writable`, where it can be cancelled; True only for a
+        publish with a timeout of 0, which has no time for it, and only while few octets wait to be written."""
         return timeout is not None and timeout <= 0 and (self.wire is None or self.wire.waiting < MANY)
 
     async def writable(self) -> None:

@@ -370,7 +370,7 @@ class Cursor:
         return self._released is not None
 
     def places(self) -> list[tuple[int, int]]:
-        """The position of the last message seen on each level, without levels that never had one."""
+        """Returns each level that ever had a message, with the position of the last one seen."""
         return [(level, seen) for level, seen in enumerate(self._seen) if self._lines[level] is not None]
 
     def peek(self) -> tuple[int, Entry] | None:

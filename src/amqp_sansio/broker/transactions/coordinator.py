@@ -415,7 +415,7 @@ class Coordinator:
         return self._journal.write(*operations, prepared(host.name, branch))
 
     def _commit(self, branch: Branch, operations: list[Operation]) -> int:
-        """`operations` are set when it was prepared."""
+        """Commits the branch; returns the number of the journal entry.  A prepared branch has `operations`."""
         number = branch.work.commit(operations, admitted=bool(operations))
         branch.let_go()
         return number

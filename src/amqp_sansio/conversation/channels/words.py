@@ -88,9 +88,9 @@ def check_executable(method: Method, methods: Methods) -> None:
 
 
 def with_queue(method: Method, declared: str) -> Method:
-    """The same with the name of the queue where it is "", which means the one that was declared last on the channel.
+    """Returns the method with the queue's name instead of "", which means the queue that was declared last on the channel.
 
-    The routing key of a binding is that name, too, where both are "".
+    If the routing key of a binding is "" as well, it becomes that name, too.
     """
     if not isinstance(method, queues.Bind | queues.Unbind | queues.Delete) or method.queue:
         return method

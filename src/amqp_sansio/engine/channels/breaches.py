@@ -27,8 +27,10 @@ _INSTEAD: Final[dict[int, int]] = {
 
 
 def code_of(rule: str, code: int, codes: Container[int] | None) -> int:
-    """The code for a breach of `rule`, to which `code` belongs (0: none); `codes`: only those that the document of the version
-    has, by its letter, None as RabbitMQ says it."""
+    """Returns the code for a breach of `rule`, to which `code` belongs (0: none).
+
+    `codes` are those in the specification of the version; None: the code that RabbitMQ sends.
+    """
     if codes is None:
         return int(_DEPLOYED.get(rule, code or ReplyCode.COMMAND_INVALID))
     found = _LETTER.get(rule, code or ReplyCode.COMMAND_INVALID)
@@ -44,7 +46,7 @@ _SOFT: Final = frozenset([int(code) for code in ReplyCode if code.closes == "cha
 
 
 def order_of(state: str, word: str) -> tuple[str, str]:
-    """The rule that a word breaks in this state of the channel, and how."""
+    """Returns the rule that a word breaks in this state of the channel, and how it does."""
     if word == OPEN:
         return "channel.second-open", f"the channel is {state}"
     if word in (OPEN_OK, CLOSE_OK):
@@ -64,7 +66,7 @@ def within_table(error: DecodeError) -> bool:
 
 
 def rule_of_unreadable(verb: str, error: DecodeError) -> str:
-    """The rule that a method breaks which cannot be read."""
+    """Returns the rule that an undecodable method breaks."""
     if error.limit is not None:
         return rule_of("method", error)
     if error.code == ReplyCode.COMMAND_INVALID:

@@ -40,9 +40,9 @@ def new_owner() -> bytes:
 
 
 def note_of(path: Path, kept: str, pattern: str, **first: int) -> tuple[bytes, dict[str, int]]:
-    """The owner that the note of a folder names, and its numbers.  It is written, with the `first` ones, to an empty folder.
+    """Returns the owner and the numbers in the note of a folder.  Writes a note, with the numbers `first`, to an empty folder.
 
-    LiveSetupError when it is not ours, or is gone though something is `kept` in the folder, in files like `pattern`.
+    Raises LiveSetupError when it is not ours, or is gone though something is `kept` in the folder, in files like `pattern`.
     """
     note = get_json(path)
     if note is None:

@@ -372,7 +372,7 @@ class SessionHolder(Holder):
         self.wait_for_replay()
 
     def wait_for_replay(self) -> None:
-        """`replay_freed` is to be called once the client has confirmed some of what is kept for replay."""
+        """Asks for a call of `replay_freed` once the client has confirmed some of what is kept for replay."""
         self.session._outbound.when_freed(self._freed)
 
     def _freed(self) -> None:
