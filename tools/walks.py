@@ -274,7 +274,7 @@ CLIMBS: Final = {
     "engine/channel.py Channels.touch": "a session that has changed is visited once, before the next output.",
     "engine/connection.py Connection._emit": "the connection queues events until `next_event`.",
     "engine/session.py Session._demarcation": "a session makes its record of transactions when it is first needed.",
-    "engine/subscription.py Subscriptions.usable": "`send` accepts message.flow from any caller, so the check looks it up.",
+    "engine/subscription.py Subscriptions.named": "`send` accepts message.flow from any caller, so the check looks it up.",
 }
 """The reason for each call back up, by callee."""
 LONG: Final = {

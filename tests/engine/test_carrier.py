@@ -147,7 +147,7 @@ def test_a_code_that_no_close_carries_is_a_framing_error(code: int, said: int) -
 def test_a_channel_beyond_what_was_agreed_reaches_no_endpoint(channel: int) -> None:
     pair = Pair()
     pair.client._channel_max = 10
-    pair.client._highest = pair.client._highest_of(10)
+    pair.client._highest = pair.client._highest_number()
     pair.client.receive_data(LINES.frame(channel, 1, b"a", 4096))
     events = list(pair.client.events())
     assert [unit[0] for unit in pair.at_client.heard] == ([9] if channel == 9 else [])

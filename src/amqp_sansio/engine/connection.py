@@ -88,7 +88,7 @@ class Connection(Carrier):
         self._now: float | None = None
         self._channel_max = min(config.channel_max, config.limits.channels)
         self._largest_frame = min(config.max_frame_size, max(config.limits.inbox_octets, MAX_FRAME_SIZE))
-        self._highest = self._highest_of(self._channel_max)
+        self._highest = self._highest_number()
         self._control_size = framing.largest  # octets of the largest control of the connection that we write
         self._heartbeat = Heartbeat(0)
         self._dialogue: Final = dialect.handshake.dialogue()
@@ -118,9 +118,9 @@ class Connection(Carrier):
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
 
-    def _highest_of(self, channel_max: int) -> int:
+    def _highest_number(self) -> int:
         """Returns the highest channel number."""
-        return self._handshake.numbering.highest(channel_max, self.profile.strict)
+        return self._handshake.numbering.highest(self._channel_max, self.profile.strict)
 
     def _told(self, properties: Map) -> Map:
         """Returns our client- or server-properties with our capabilities added, unless they list capabilities already."""
@@ -226,7 +226,7 @@ class Connection(Carrier):
         """Applies the negotiated frame size, and a heartbeat interval of `interval` seconds."""
         assert self._reader is not None
         self._reader.max_frame_size = self._control_size = self._max_frame_size
-        self._highest = self._highest_of(self._channel_max)
+        self._highest = self._highest_number()
         self._heartbeat = Heartbeat(interval)
 
     def _opens(self) -> None:
@@ -443,12 +443,9 @@ class Connection(Carrier):
         else:
             text = f"{verb} is illegal in state {self.state}"
         rule = "connection.close-ok" if verb == words.CLOSE_OK else "connection.handshake"
-        legal = refusal.legal_for(self.peer)
         # A close-ok that answers nothing ends it on the spot, and so does a server that begins with anything but start.
-        if verb == words.CLOSE_OK or (self.role == "client" and self._dialogue.handshake.states == ("agreed",)):
-            self._drop(assembly, rule, verb, legal, text, code)
-        else:
-            self._blame(assembly, rule, verb, legal, text, code)
+        at_once = verb == words.CLOSE_OK or (self.role == "client" and self._dialogue.handshake.states == ("agreed",))
+        (self._drop if at_once else self._blame)(assembly, rule, verb, refusal.legal_for(self.peer), text, code)
 
     def _may_carry(self, assembly: Assembly) -> bool:
         """Returns whether the connection is open and has such a channel; reports a violation otherwise."""

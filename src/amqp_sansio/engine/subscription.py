@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.kernel.picking import pick
@@ -17,6 +17,9 @@ from amqp_sansio.spec.codes import FlowMode
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import CommandId
     from amqp_sansio.engine.session import Session
+
+
+CreditCommand: TypeAlias = message.Stop | message.Flush | message.Cancel | message.Flow | message.SetFlowMode
 
 
 class Terms:
@@ -144,13 +147,19 @@ class Subscriptions:
         """The id of our first command after a resume, until the peer has completed it or a later one."""
         self.unreported: Final[dict[CreditBook, None]] = {}
 
-    def usable(self, verb: str, destination: str, rule: str) -> Subscription:
-        """Returns the subscription that `verb` names.  Raises LocalProtocolError when it does not exist or is cancelled."""
+    def named(self, command: CreditCommand) -> Subscription | None:
+        """Returns the subscription that a command names; None when it throttles everything that the peer publishes.
+
+        Raises LocalProtocolError when there is no such subscription, or it is cancelled.
+        """
+        verb, destination = command.VERB, command.destination or ""
         subscription = self.current.get(destination)
-        if subscription is None:
+        if subscription is not None:
+            subscription.check_usable(verb)
+        elif destination or isinstance(command, message.Flush | message.Cancel):
             legal = [f"{verb} {name!r}" for name, each in self.current.items() if not each.cancelled][:8]
+            rule = f"{verb}.destination{'.subscription-not-found' if isinstance(command, message.Cancel) else ''}"
             raise LocalProtocolError(f"{verb} {destination!r}", "no such subscription", (*legal, "message.subscribe"), rule)
-        subscription.check_usable(verb)
         return subscription
 
     def take_back(self, subscription: Subscription, id: int, command: message.Stop | message.Flush | message.Cancel) -> None:

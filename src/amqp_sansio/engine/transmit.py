@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
 
-CreditCommand: TypeAlias = message.Stop | message.Flush | message.Cancel | message.Flow | message.SetFlowMode
-
 # --- checks ---------------------------------------------------------------------------------------------------------------
 # Each looks at one command, raises when it is illegal now, changes nothing, and returns the effect of writing it.
 
@@ -59,20 +57,6 @@ def check_command(session: Session, command: Command, header: bool = False, octe
             effect(id)
 
     return asked
-
-
-def _subscription_of(session: Session, command: CreditCommand) -> Subscription | None:
-    """Returns the subscription that a command about credit names.
-
-    Returns None when it throttles everything that the peer publishes.  Raises LocalProtocolError when there is no such
-    subscription.
-    """
-    destination, subscriptions, rule = command.destination or "", session._subscriptions, f"{command.VERB}.destination"
-    if destination == "" and "" not in subscriptions.current and not isinstance(command, message.Flush | message.Cancel):
-        return None
-    return subscriptions.usable(
-        command.VERB, destination, f"{rule}.subscription-not-found" if isinstance(command, message.Cancel) else rule
-    )
 
 
 def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
@@ -111,7 +95,7 @@ def check_modes(accept_mode: int, acquire_mode: int) -> None:
 
 
 def _take_back(session: Session, command: message.Stop | message.Flush | message.Cancel) -> Effect | None:
-    subscription = _subscription_of(session, command)
+    subscription = session._subscriptions.named(command)
     return None if subscription is None else lambda id: session._subscriptions.take_back(subscription, id, command)
 
 
@@ -122,12 +106,12 @@ def _flow(session: Session, command: message.Flow) -> Effect | None:
         raise EncodeError("message.flow.unit", f"0 message or 1 byte, not {unit}")
     if not 0 <= value <= INFINITE:
         raise EncodeError("message.flow.value", f"0 to {INFINITE}, not {value}")
-    subscription = _subscription_of(session, command)
+    subscription = session._subscriptions.named(command)
     return None if subscription is None else lambda _: subscription._book.grant(unit, value)
 
 
 def _set_flow_mode(session: Session, command: message.SetFlowMode) -> Effect | None:
-    mode, subscription = command.flow_mode or 0, _subscription_of(session, command)
+    mode, subscription = command.flow_mode or 0, session._subscriptions.named(command)
     if subscription is None:
         return None
     if mode not in (CREDIT_MODE, WINDOW_MODE):

@@ -56,8 +56,8 @@ class Witness(ConnectionWitness):
 
     __slots__ = ("_channels", "_name_octets", "_sessions", "handshake")
 
-    def __init__(self, strict: bool, limits: Limits, late: bool = False) -> None:
-        super().__init__(strict, limits, HANDSHAKE, late)
+    def __init__(self, strict: bool, limits: Limits) -> None:
+        super().__init__(strict, limits, HANDSHAKE)
         self.handshake: Final = HandshakeWitness(self.findings)
         self._channels: dict[int, ChannelWitness] = {}
         self._sessions: dict[bytes, int] = {}
@@ -404,7 +404,7 @@ class ChannelWitness:
             self._moves(speaker, word.commands)
         elif isinstance(word, Transfer):
             if speaker == SERVER:
-                self._credited.book.delivered(None, word.destination or "", octets, octets)
+                self.subscriptions.delivered(None, word.destination or "", octets, octets)
         elif isinstance(word, Accept | Reject | Release):
             self._stream(OTHER_SIDE[speaker]).heard(word.VERB, word.transfers or EMPTY)
         elif isinstance(word, Command) and speaker == CLIENT:
@@ -426,7 +426,7 @@ class ChannelWitness:
         ids, destination = stream.ids, transfer.destination or ""
         if ids is None or ids.next_id + len(octets) > TOP:
             return None
-        if speaker == SERVER and not self._credited.book.deliveries(ids.next_id, destination, octets, charges):
+        if speaker == SERVER and not self.subscriptions.deliveries(ids.next_id, destination, octets, charges):
             return None
         first = ids.take_run(len(octets))
         stream.sent(first, transfer, len(octets))
@@ -506,7 +506,7 @@ class ChannelWitness:
     def lost(self, speaker: str) -> None:
         """Records lost octets of `speaker`: what depends on them is unknown."""
         self.unsettle()
-        self._credited.book.lose()
+        self.subscriptions.lose()
         self._asked = None
         if speaker == CLIENT:
             self.name = None

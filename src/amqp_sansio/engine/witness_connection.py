@@ -28,12 +28,12 @@ class ConnectionWitness:
 
     __slots__ = ("_ended", "_excused", "_late", "dialogue", "findings", "shaky")
 
-    def __init__(self, strict: bool, limits: Limits, handshake: Table, late: bool = False) -> None:
+    def __init__(self, strict: bool, limits: Limits, handshake: Table) -> None:
         self.findings: Final = Findings(strict, limits)
-        self.dialogue = ConnectionDialogue.unknown(handshake) if late else ConnectionDialogue(rows=handshake)
+        self.dialogue = ConnectionDialogue(rows=handshake)
         self.shaky = False
         """Whether units of a speaker may be missing, because the search for its frames goes on."""
-        self._late = late
+        self._late = False
         self._ended = False
         self._excused: set[tuple[str, str]] = set()
 
