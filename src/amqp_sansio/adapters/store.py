@@ -144,7 +144,7 @@ class Store:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
-            raise StoreError(self.directory, f"sqlite keeps no write-ahead log there, but {mode}")
+            raise StoreError(self.directory, f"sqlite cannot keep a write-ahead log there ({mode}): use a local disk")
         for pragma in (
             "synchronous = FULL",  # a commit is on the disk when it returns, in the database as in the log
             "fullfsync = ON",

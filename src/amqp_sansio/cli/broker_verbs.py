@@ -263,7 +263,7 @@ def _seconds(text: str) -> float:
 def _some_seconds(text: str) -> float:
     seconds = _seconds(text)
     if not seconds:
-        raise argparse.ArgumentTypeError("0 seconds leave no time")
+        raise argparse.ArgumentTypeError("0 seconds are too few: give more")
     return seconds
 
 

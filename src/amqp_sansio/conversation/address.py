@@ -171,7 +171,7 @@ def _decoded(text: str, shown: str) -> str:
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise AddressError(shown, "what is percent-encoded is UTF-8") from None
+        raise AddressError(shown, "percent-encoded octets must be UTF-8") from None
 
 
 def _secret(text: str, shown: str) -> str:
@@ -182,7 +182,7 @@ def _secret(text: str, shown: str) -> str:
     try:
         decoded.encode()
     except UnicodeEncodeError:  # it would quote the secret
-        raise AddressError(shown, "a user and a password are texts that UTF-8 can carry") from None
+        raise AddressError(shown, "a user or password has a character that UTF-8 cannot encode") from None
     return decoded
 
 

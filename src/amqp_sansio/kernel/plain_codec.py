@@ -101,7 +101,7 @@ class _Reader:
         if tag == _TUPLE:
             count = self.number()
             if count > len(self.octets) - self.at or depth >= NESTING:
-                raise ValueError("a tuple that cannot be")
+                raise ValueError("a tuple with more items than octets, or nested too deep")
             return tuple([self.value(depth + 1) for _ in range(count)])
         if tag == _AGAIN:
             return self.known[self.number()]

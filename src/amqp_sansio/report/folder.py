@@ -59,7 +59,7 @@ class Folder:
         except OSError as error:
             raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
         if not self._files:
-            raise ReportError(f"{path}: no tables here; `analyze` writes them; of captures, name the files")
+            raise ReportError(f"{path}: no tables here; `analyze` writes them; for a report of captures, name the files")
         self.tables: Final = tuple([name for name in TABLES if name in self._files])
         """Names of the tables that exist, in the order of the reference."""
         self._root: Final = root

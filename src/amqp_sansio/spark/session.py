@@ -171,7 +171,7 @@ def prepare(spark: SparkSession) -> SparkSession:
             spark.conf.set(name, value)
         except Exception as error:  # a static setting of an older session: ours was only preferable
             if "CANNOT_MODIFY" not in str(error):
-                raise PipelineError(f"the session does not take {name}: {reason_of(error)}") from error
+                raise PipelineError(f"Spark refuses the setting {name}: {reason_of(error)}") from error
     return spark
 
 

@@ -38,13 +38,13 @@ def test_a_journal_that_is_not_ours(tmp_path: Path) -> None:
     made.decide(Decision(query="q", epoch=0))
     (path,) = tmp_path.glob("decision-*.json")
     path.write_text('{"query": "q"}')
-    with pytest.raises(LiveSetupError, match="is not ours"):
+    with pytest.raises(LiveSetupError, match="or not a file of amqp-sansio"):
         made.all()
     (tmp_path / NOTE).write_text('{"form": 7}')
     with pytest.raises(LiveSetupError, match="of form 7"):
         Decisions(tmp_path)
     (tmp_path / NOTE).write_text('{"form": 1}')
-    with pytest.raises(LiveSetupError, match="is not ours"):
+    with pytest.raises(LiveSetupError, match="or not a file of amqp-sansio"):
         Decisions(tmp_path)
     (tmp_path / NOTE).unlink()
     with pytest.raises(LiveSetupError, match="is gone"):

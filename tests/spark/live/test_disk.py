@@ -22,7 +22,7 @@ def test_what_is_put_is_got(tmp_path: Path) -> None:
     assert disk.get_json(path) == {"a": 2}
     assert list(tmp_path.iterdir()) == [path]
     path.write_text("[]")
-    with pytest.raises(LiveSetupError, match="is not ours"):
+    with pytest.raises(LiveSetupError, match="or not a file of amqp-sansio"):
         disk.get_json(path)
     path.write_text("{")
     with pytest.raises(LiveSetupError, match="cannot be read"):

@@ -74,7 +74,7 @@ def test_a_spool_that_is_not_ours(tmp_path: Path) -> None:
     with pytest.raises(LiveSetupError, match="of form 2"):
         Spool(tmp_path)
     (tmp_path / NOTE).write_text('{"form": 1}')
-    with pytest.raises(LiveSetupError, match="is not ours"):
+    with pytest.raises(LiveSetupError, match="or not a file of amqp-sansio"):
         Spool(tmp_path)
     (tmp_path / NOTE).unlink()
     with pytest.raises(LiveSetupError, match="is gone"):

@@ -58,7 +58,7 @@ def test_a_broken_client_is_found_and_told(kind: type[OurClient], text: str) -> 
 
 
 def test_a_machine_says_what_it_needs() -> None:
-    with pytest.raises(NotImplementedError, match="client is made"):
+    with pytest.raises(NotImplementedError, match="override `connect`"):
         ClientMachine().connect()
     with pytest.raises(NotImplementedError, match="octets"):
         ClientMachine().exchange(b"")

@@ -53,7 +53,7 @@ def test_a_broken_broker_is_found_and_told(kind: type[InMemory], of: str, text: 
 
 
 def test_a_machine_says_what_it_needs() -> None:
-    with pytest.raises(NotImplementedError, match="how to connect"):
+    with pytest.raises(NotImplementedError, match="override `connect`"):
         ServerMachine().connect()
     with pytest.raises(NotImplementedError, match="octets"):
         ServerMachine().exchange(b"")

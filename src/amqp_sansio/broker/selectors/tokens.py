@@ -128,7 +128,7 @@ def _number(words: str, at: int) -> int | float:
 def _exact(digits: str, base: int, at: int) -> int:
     """Returns an integer literal as in Java: base 8 with a leading 0, base 16 after 0x."""
     if base == 8 and not _OCTAL.fullmatch(digits):
-        raise SelectorError("no number in base 8", at)
+        raise SelectorError("not a number in base 8", at)
     digits = digits.lstrip("0") or "0"
     exact = int(digits, base) if len(digits) < 64 else TOP + 1  # int() of many digits is not linear
     if exact > TOP:

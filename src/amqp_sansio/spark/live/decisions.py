@@ -85,4 +85,4 @@ class Decisions:
         try:
             return Decision(**{**found, "branches": tuple(found["branches"])})
         except (KeyError, TypeError) as error:
-            raise LiveSetupError(f"{path}: is not ours") from error
+            raise LiveSetupError(f"{path}: is damaged, or not a file of amqp-sansio") from error

@@ -83,7 +83,7 @@ def get_json(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise LiveSetupError(f"{path}: cannot be read: {error}") from error
     if not isinstance(found, dict):
-        raise LiveSetupError(f"{path}: is not ours")
+        raise LiveSetupError(f"{path}: is damaged, or not a file of amqp-sansio")
     return found
 
 

@@ -55,7 +55,7 @@ def note_of(path: Path, kept: str, pattern: str, **first: int) -> tuple[bytes, d
     try:
         return bytes.fromhex(note["owner"]), {name: int(note[name]) for name in first}
     except (KeyError, TypeError, ValueError) as error:
-        raise LiveSetupError(f"{path}: is not ours") from error
+        raise LiveSetupError(f"{path}: is damaged, or not a file of amqp-sansio") from error
 
 
 def branch(owner: bytes, kind: bytes, number: int, chance: Callable[[int], bytes] = urandom) -> Xid:

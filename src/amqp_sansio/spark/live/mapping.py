@@ -106,7 +106,7 @@ class RowMapping:
         if len(key.encode()) > 255 or len(exchange.encode()) > 255:
             raise ValueError("an exchange and a routing key have at most 255 octets")
         if not key and not exchange:
-            raise ValueError("nothing says where it goes: it has no routing_key, which the default exchange wants")
+            raise ValueError("nothing says where it goes: it has no routing_key, which the default exchange needs")
         properties: dict[str, Any] = {"persistent": row.get("persistent", True) if self.persistent else False}
         if self.mandatory:
             properties["mandatory"] = True

@@ -265,7 +265,7 @@ class _Given:
             if name in self and not changes.get("username", address.username):
                 raise LiveSetupError(f"option {name} is of no use without a name: option username, or one in the URL")
         if "password" in self and "passwordFile" in self:
-            raise LiveSetupError("options password and passwordFile: one of them")
+            raise LiveSetupError("options password and passwordFile: give only one of them")
         mechanism = self.text("mechanism")
         if mechanism is not None and mechanism.upper() not in MECHANISMS:
             raise LiveSetupError(f"option mechanism is {' or '.join(MECHANISMS)}, not {mechanism!r}")

@@ -97,7 +97,9 @@ class Publisher:
             try:
                 flight.append((session.send(exchange, key, message.body, **message.properties), exchange, key))
             except EncodeError as error:
-                raise LiveSetupError(f"a message to exchange {exchange!r} with routing key {key!r} is none: {error}") from None
+                raise LiveSetupError(
+                    f"a message to exchange {exchange!r} with routing key {key!r} is not valid: {error}"
+                ) from None
             rows += 1
             octets += len(message.body)
             while flight and flight[0][0].done:

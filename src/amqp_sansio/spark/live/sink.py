@@ -116,7 +116,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
         if not queries:
             return
         if len(queries) != 1 or len(_published(messages)) != len(messages):
-            raise LiveError(f"epoch {batchId}: the words of its tasks do not belong together")
+            raise LiveError(f"epoch {batchId}: its tasks reported different queries, or some reported nothing")
         self._coordinator().commit(queries.pop(), batchId, _published(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name

@@ -42,11 +42,11 @@ class ClientMachine(RuleBasedStateMachine):
 
     def connect(self) -> None:
         """Makes a client that is about to open its connection."""
-        raise NotImplementedError("a machine says how a client is made")
+        raise NotImplementedError("override `connect`: it makes a client")
 
     def exchange(self, octets: bytes) -> bytes | None:
         """Passes octets to the client, and returns its output."""
-        raise NotImplementedError("a machine says how octets are exchanged")
+        raise NotImplementedError("override `exchange`: it passes octets to the client, and returns its output")
 
     def disconnect(self) -> None:
         """Ends the example."""

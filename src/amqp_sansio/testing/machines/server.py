@@ -47,11 +47,11 @@ class ServerMachine(RuleBasedStateMachine):
 
     def connect(self) -> None:
         """Opens a new connection to a server."""
-        raise NotImplementedError("a machine says how to connect")
+        raise NotImplementedError("override `connect`: it connects to the server")
 
     def exchange(self, octets: bytes) -> bytes | None:
         """Sends octets, and returns what came back."""
-        raise NotImplementedError("a machine says how octets are exchanged")
+        raise NotImplementedError("override `exchange`: it sends octets, and returns the answer")
 
     def disconnect(self) -> None:
         """Ends the example."""
