@@ -65,6 +65,7 @@ def test_a_session_lasts_from_attach_to_detached() -> None:
     ]  # fmt: skip
     assert taken(Wanted(sessions=("mi*",)), *rows) == [0, 1, 3]
     assert taken(Wanted(sessions=("ff00",)), *rows) == [4, 5]
+    assert taken(Wanted(sessions=("*",)), *rows) == [0, 1, 3, 4, 5]  # no session is none of them
 
 
 def test_a_queue_is_named_published_to_and_delivered_from() -> None:

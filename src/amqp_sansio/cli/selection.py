@@ -73,7 +73,7 @@ class Selection:
             self._begun = True
             self.first = row["time"]
         number = self.number(talk)
-        session = self._session(row) if wanted.sessions else ""
+        session = self._session(row) if wanted.sessions else None
         queue = self._queue(row) if wanted.queues else None
         if wanted.connections and not _is_one(number, row["connection"], wanted.connections):
             return False
@@ -81,7 +81,7 @@ class Selection:
             return False
         if wanted.verbs and not _like(row["verb"] or row["kind"], wanted.verbs):
             return False
-        if wanted.sessions and not _like(session, wanted.sessions):
+        if wanted.sessions and (session is None or not _like(session, wanted.sessions)):
             return False
         if wanted.queues and (queue is None or not _like(queue, wanted.queues)):
             return False
@@ -98,17 +98,17 @@ class Selection:
                 return False
         return True
 
-    def _session(self, row: Row) -> str:
-        """Returns the session attached to the row's channel, including one that it attaches or detaches; "" for none."""
+    def _session(self, row: Row) -> str | None:
+        """Returns the session attached to the row's channel, including one that it attaches or detaches."""
         if row["channel"] is None:
-            return ""
+            return None
         where = row["connection"], row["channel"]
         name = row["fields"].get("name")
         if row["verb"] == "session.attach" and isinstance(name, str):
             self._sessions[where] = readable(name)
         if row["verb"] == "session.detached":
-            return self._sessions.pop(where, "")
-        return self._sessions.get(where, "")
+            return self._sessions.pop(where, None)
+        return self._sessions.get(where)
 
     def _queue(self, row: Row) -> str | None:
         """Returns the queue that a row names, or that its messages or subscription belong to; None if unknown."""
