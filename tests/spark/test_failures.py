@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.captures.errors import CHANGED
+from amqp_sansio.captures.pcap import PcapWalk
 from amqp_sansio.captures.splits import INDEX, SplitError
-from amqp_sansio.captures.walk_pcap import PcapWalk
 from amqp_sansio.spark.errors import OutOfDisk, OutOfMemory, PipelineError
 from amqp_sansio.spark.failures import reason_of, remedied, told
 

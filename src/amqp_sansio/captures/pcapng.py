@@ -1,9 +1,13 @@
-"""pcapng files: sections of either byte order, interfaces with their own clocks, three kinds of packet block."""
+"""pcapng files, with sections of either byte order and interfaces with their own clocks: walks over their blocks."""
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Final, NamedTuple
+
+from amqp_sansio.captures.packet import MAX_PACKET_OCTETS, Packet
+from amqp_sansio.captures.walk import ENDS, Chains, Octets, Run, long_enough
 
 MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 MAX_BLOCK_OCTETS: Final = 16 * 1024 * 1024
@@ -57,3 +61,178 @@ def described(body: bytes, order: str) -> Interface:
             seconds = struct.unpack(order + "q", value)[0]
         at += 4 + (length + 3) // 4 * 4
     return Interface(link, snaplen, per_second, seconds * 1_000_000_000)
+
+
+BEYOND: Final = Interface(UNDESCRIBED, 0, 1, 0)
+"""In place of the first interface beyond `MAX_INTERFACES`."""
+
+_HEAD: Final = {order: struct.Struct(order + "II").unpack_from for order in "<>"}
+_JOINT: Final = {order: struct.Struct(order + "III").unpack_from for order in "<>"}
+_WORD: Final = {order: struct.Struct(order + "I").unpack_from for order in "<>"}
+_STARTS: Final = (*sorted(PACKETS), INTERFACE)
+
+
+class PcapngWalk(NamedTuple):
+    """The section of a block: its byte order, and the interfaces described in it so far."""
+
+    order: str = "<"
+    interfaces: tuple[Interface, ...] = ()
+
+    def run(self, octets: Octets, at: int, stop: int, end: int, final: bool) -> Run:
+        """See `Walk`.  Positions are those of packet blocks, whose content is not examined."""
+        joint, head = _JOINT[self.order], _HEAD[self.order]
+        positions: list[int] = []
+        add = positions.append
+        inside = min(stop, end - 8)
+        while at < stop:
+            # One read covers the length at the end of a block and the head of the next one.
+            kind, total = head(octets, at) if at < inside else (0, 0)
+            while at < inside and kind == ENHANCED_PACKET and 12 <= total <= MAX_BLOCK_OCTETS and not total & 3:
+                following = at + total
+                if following + 8 > end:
+                    break
+                again, next_kind, next_total = joint(octets, following - 4)
+                if again != total:
+                    break
+                add(at)
+                at, kind, total = following, next_kind, next_total
+            if at >= stop or at >= end:
+                break
+            run = self._one(octets, at, end, final, positions)
+            if run.problem is not None or run.changed is not None or run.more:
+                return run
+            at = run.next
+        return Run(positions, at)
+
+    def _one(self, octets: Octets, at: int, end: int, final: bool, positions: list[int]) -> Run:
+        """Visits one block of any type; returns its fault if it has one."""
+        cut = Run(positions, at, f"{ENDS} its last block") if final else Run(positions, at, more=True)
+        order = self.order
+        section = bytes(octets[at : at + 4]) == MAGIC
+        if at + (12 if section else 8) > end:
+            return cut
+        if section:
+            magic = bytes(octets[at + 8 : at + 12])
+            if magic not in ORDERS:
+                return Run(positions, at, f"byte-order magic {magic.hex()} is neither 1a2b3c4d nor 4d3c2b1a")
+            order = ORDERS[magic]
+        kind, total = _HEAD[order](octets, at)
+        least = 16 if section else 12
+        if total < least or total % 4:
+            return Run(positions, at, f"a block claims {total} octets: not a multiple of 4 from {least} on")
+        if total > MAX_BLOCK_OCTETS:
+            return Run(positions, at, f"a block claims {total} octets, more than {MAX_BLOCK_OCTETS}")
+        following = at + total
+        if following > end:
+            return cut
+        (again,) = _WORD[order](octets, following - 4)
+        if again != total:
+            return Run(positions, at, f"a block of {total} octets ends with the length {again}")
+        if kind in PACKETS:
+            positions.append(at)
+            return Run(positions, following)
+        if kind == SECTION:
+            return self._section(octets, at, following, end, order, positions)
+        if kind == INTERFACE:
+            if total < 20:
+                return Run(positions, at, "an interface description block takes 20 octets at least", following)
+            beyond = len(self.interfaces) - MAX_INTERFACES
+            if beyond > 0:  # said once
+                return Run(positions, following)
+            if beyond == 0:
+                changed = PcapngWalk(order, (*self.interfaces, BEYOND))
+                return Run(positions, at, TOO_MANY, following, changed=changed)
+            found = described(bytes(octets[at + 8 : following - 4]), order)
+            return Run(positions, following, changed=PcapngWalk(order, (*self.interfaces, found)))
+        return Run(positions, following)
+
+    def _section(self, octets: Octets, at: int, following: int, end: int, order: str, positions: list[int]) -> Run:
+        if following - at < 28:
+            return Run(positions, at, "a section header block takes 28 octets at least", following)
+        major, minor = struct.unpack_from(order + "HH", octets, at + 12)
+        if major != 1:
+            return Run(positions, at, f"pcapng version {major}.{minor} is not known, only 1.x", end)
+        return Run(positions, following, changed=PcapngWalk(order))
+
+    def packet(self, octets: Octets, at: int, number: int, offset: int) -> Packet:
+        """See `Walk`."""
+        kind, total = _HEAD[self.order](octets, at)
+        at += 8
+        room = FIXED[kind]
+        held = total - 12 - room
+        if held < 0:
+            raise ValueError(f"a packet block of type {kind} is too short for its fixed fields")
+        if kind == SIMPLE_PACKET:
+            (original,) = _WORD[self.order](octets, at)
+            interface = self._interface(0)
+            captured = min(original, interface.snaplen or original)
+            time = 0  # a simple packet block has no time
+        else:
+            pattern = "IIIII" if kind == ENHANCED_PACKET else "HxxIIII"
+            which, high, low, captured, original = struct.unpack_from(self.order + pattern, octets, at)
+            interface = self._interface(which)
+            time = interface.nanoseconds(high << 32 | low)
+        if captured > held or captured > MAX_PACKET_OCTETS:
+            raise ValueError(f"a packet claims {captured} octets, its block holds {held}")
+        data = bytes(octets[at + room : at + room + captured])
+        return Packet(number, time, interface.link, data, max(original, captured), offset)
+
+    def _interface(self, which: int) -> Interface:
+        if which >= len(self.interfaces):
+            raise ValueError(f"a packet names interface {which}; the section has described {len(self.interfaces)}")
+        return self.interfaces[which]
+
+    def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
+        """See `Walk`.  Searches for a section, an interface or a packet."""
+        broken = Chains()
+        for match in self._candidates().finditer(octets, at, end):
+            if self._chain(octets, match.start(), end, final, broken):
+                return match.start()
+        return None
+
+    def _candidates(self) -> re.Pattern[bytes]:
+        """Returns a pattern of possible heads of such blocks, tried at every octet."""
+        kinds = b"[" + bytes(_STARTS) + b"]"
+        four = b"[" + b"".join(re.escape(bytes([each])) for each in range(0, 256, 4)) + b"]"
+        none = rb"\x00\x00\x00"
+        known = kinds + none + four + rb"..\x00" if self.order == "<" else none + kinds + rb"\x00.." + four
+        return re.compile(b"(?=" + known + b"|" + re.escape(MAGIC) + b")", re.DOTALL)
+
+    def _chain(self, octets: Octets, start: int, end: int, final: bool, broken: Chains) -> bool:
+        """Whether blocks follow one another from here."""
+        order = self.order
+        at, blocks = start, 0
+        places: list[int] | None = []  # None after a section of another byte order
+        bad: tuple[int, int] | None = None
+        while bad is None and not long_enough(blocks, at - start):
+            known = broken.end(at) if order == self.order else None
+            if known is not None:
+                stop, more = known
+                if long_enough(blocks + more, stop - start):
+                    return True
+                bad = known
+                break
+            if at + 12 > end:
+                return final and blocks > 0 and (at == end or blocks > 1)
+            if bytes(octets[at : at + 4]) == MAGIC:
+                order = ORDERS.get(bytes(octets[at + 8 : at + 12]), "")
+                if order != self.order:
+                    places = None
+                if not order:
+                    return False
+            _, total = _HEAD[order](octets, at)
+            following = at + total
+            if total < 12 or total & 3 or total > MAX_BLOCK_OCTETS:
+                bad = at, 0
+            elif following > end:
+                return final and blocks > 1
+            elif _WORD[order](octets, following - 4)[0] != total:
+                bad = at, 0
+            else:
+                if places is not None:
+                    places.append(at)
+                at = following
+                blocks += 1
+        if bad is not None and places is not None:
+            broken.broke(places, *bad)
+        return bad is None

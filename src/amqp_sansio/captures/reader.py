@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.file_chunks import over_stream
 from amqp_sansio.captures.packet import Packet, Warn
+from amqp_sansio.captures.pcapng import PcapngWalk
 from amqp_sansio.captures.source import open_capture
 from amqp_sansio.captures.walk import ENDS
-from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 Told: TypeAlias = Callable[[str, int], object]
 """Called with the name of a file and how many octets of it have been read."""

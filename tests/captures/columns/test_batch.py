@@ -9,9 +9,8 @@ from amqp_sansio.captures.columns.batch import Parsed, note_batch
 from amqp_sansio.captures.columns.heads import records
 from amqp_sansio.captures.columns.payloads import PLACED
 from amqp_sansio.captures.packets_schema import NAMES, PACKETS, picked
-from amqp_sansio.captures.pcapng import Interface
+from amqp_sansio.captures.pcapng import Interface, PcapngWalk
 from amqp_sansio.captures.tunnels import DAMAGED, IN_TWO, NAMED, LeftOut, packets_left_out
-from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 
 def parsed(count: int = 5, left_out: LeftOut | None = None) -> Parsed:

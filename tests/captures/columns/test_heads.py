@@ -8,8 +8,7 @@ from tests.captures import build
 from tests.steps import steps
 
 from amqp_sansio.captures.columns.heads import gathered, records, words
-from amqp_sansio.captures.pcapng import Interface
-from amqp_sansio.captures.walk_pcapng import PcapngWalk
+from amqp_sansio.captures.pcapng import Interface, PcapngWalk
 
 
 def test_rows_behind_the_end_are_filled_with_zeros() -> None:

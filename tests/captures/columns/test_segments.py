@@ -8,7 +8,7 @@ from tests.captures import build
 
 from amqp_sansio.captures.columns.heads import Records, records
 from amqp_sansio.captures.columns.segments import groups, ports
-from amqp_sansio.captures.walk_pcap import PcapWalk
+from amqp_sansio.captures.pcap import PcapWalk
 
 
 def found_in(*packets: bytes) -> tuple[bytes, Records]:

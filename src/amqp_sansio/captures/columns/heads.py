@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.packet import MAX_PACKET_OCTETS
-from amqp_sansio.captures.pcapng import ENHANCED_PACKET, FIXED, OLD_PACKET, SIMPLE_PACKET, UNDESCRIBED, Interface
+from amqp_sansio.captures.pcap import RECORD_OCTETS, PcapWalk
+from amqp_sansio.captures.pcapng import ENHANCED_PACKET, FIXED, OLD_PACKET, SIMPLE_PACKET, UNDESCRIBED, Interface, PcapngWalk
 from amqp_sansio.captures.splits import NO_TIME
 from amqp_sansio.captures.walk import Octets, Walk
-from amqp_sansio.captures.walk_pcap import RECORD_OCTETS, PcapWalk
-from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
