@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.report.bins import PER_OCTAVE, Axis, Latencies, Tally, first
+from amqp_sansio.report.bins import PER_OCTAVE, Axis, Latencies, Tally, first, grouped
 
 
 # A percentile is told within one bin of the value at its place, whatever the values and however they come in.
@@ -68,3 +69,9 @@ def test_the_first_rows_are_those_of_a_sort(values: list[int | None]) -> None:
     order = sorted(rows, key=lambda row: (row["n"] is not None, row["n"] or 0))
     assert first(rows, 5, ("n",)) == order[:5]
     assert first(rows, 5, ("-n",)) == sorted(rows, key=lambda row: -(row["n"] or 0))[:5] or None in values
+
+
+def test_rows_are_grouped_by_columns_counted_and_summed() -> None:
+    rows = pa.table({"a": ["x", "y", "x", None], "b": [1, 1, 1, 2], "n": [1, 2, None, 4]})
+    assert sorted(grouped(rows, ("a", "b")), key=str) == [("x", 1, 2), ("y", 1, 1), (None, 2, 1)]
+    assert sorted(grouped(rows, ("b",), "n")) == [(1, 3, 3), (2, 1, 4)]

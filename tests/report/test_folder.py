@@ -143,3 +143,9 @@ def test_the_manifest_tells_how_many_rows_there_are(tmp_path: Path) -> None:
     place.write_text(json.dumps(said))
     with pytest.raises(ReportError, match="is not a manifest of tables"):
         Folder(str(tmp_path))
+
+
+def test_the_rows_of_some_connections_are_read(tmp_path: Path) -> None:
+    write_table(tmp_path, "sessions", [{"connection": number, "channel": number} for number in (1, 2, 3, 1)])
+    batches = list(Folder(str(tmp_path)).of("sessions", ("connection", "channel"), {3, 1, 9}))
+    assert [row["channel"] for batch in batches for row in batch.to_pylist()] == [1, 3, 1]

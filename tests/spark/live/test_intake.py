@@ -49,7 +49,7 @@ def test_messages_come_in_turn_of_their_queues(served: Served) -> None:
 def test_a_branch_from_its_start_to_its_end(served: Served) -> None:
     send(served.url, [b"a"] * 2)
     made = intake(served, ORDERS)
-    for finish in (made.rollback, made.commit):
+    for finish in (lambda name: made.link.rollback([name]), made.commit):
         got = [made.receive(5.0) for _ in range(2)]
         name = branch(OWNER, SOURCE, 1)
         made.begin(name, None)

@@ -13,7 +13,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, SessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spark.live.broker_link import Link, give_time
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
+from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, forgetful
 from amqp_sansio.spark.live.options import Access
 from amqp_sansio.spark.live.segment import Taken
 from amqp_sansio.spec.codes import XaStatus
@@ -134,18 +134,11 @@ class Intake:
         """Prepares the branch, so that the broker can commit it whatever happens.  Raises LiveError when it does not."""
         status = self._ask(lambda: self._session._talk.transactions.prepare(branch))
         if status != XaStatus.XA_OK:
-            raise LiveSetupError(
-                f"{self.link.access.shown}: the broker answers {status.name} to dtx.prepare of a branch with messages in it: "
-                f"it does not keep what it accepts; choose mode at-least-once"
-            )
+            raise forgetful(self.link.access.shown, status, "accepts")
 
     def commit(self, branch: Xid) -> None:
         """Commits: the messages are gone from their queues.  Raises LiveError when that is not certain."""
         self._ask(lambda: self._session._talk.transactions.commit_branch(branch))
-
-    def rollback(self, branch: Xid) -> None:
-        """Rolls back: the messages are on their queues again."""
-        self._ask(lambda: self._session._talk.transactions.rollback_branch(branch))
 
     def sync(self) -> None:
         """Waits until everything sent so far is executed."""
