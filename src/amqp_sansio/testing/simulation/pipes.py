@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
+
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.testing.simulation.served import ServedPeer
 
 
+@attrs.define(eq=False)
 class Pipe:
     """One direction of a connection: what was sent and has not arrived at the hearer."""
 
-    __slots__ = ("_hearer", "ended", "flying", "heard", "until")
-
-    def __init__(self, hearer: ClientConnection | ServedPeer) -> None:
-        self._hearer: Final = hearer
-        self.flying: Final = bytearray()
-        self.ended = False
-        """Whether nothing more is written: the end of the stream follows the octets in flight."""
-        self.heard = False
-        """Whether the end of the stream has arrived."""
-        self.until = 0
-        """The number of the step before which nothing arrives."""
+    _hearer: ClientConnection | ServedPeer
+    flying: bytearray = attrs.field(factory=bytearray)
+    ended: bool = False
+    """Whether nothing more is written: the end of the stream follows the octets in flight."""
+    heard: bool = False
+    """Whether the end of the stream has arrived."""
+    until: int = 0
+    """The number of the step before which nothing arrives."""
 
     def put(self, octets: bytes) -> None:
         """Sends octets; after the end of the stream they are lost."""

@@ -14,14 +14,14 @@ MOST_RUNS: Final = 2000
 """The most runs of a search."""
 
 
+@attrs.define(eq=False)
 class Shrinking:
-    """The search for the shortest plan that fails as `outcome` does; `run` runs a plan."""
+    """The search for the shortest plan that fails as the first outcome does; `best` is the shortest so far, `run` runs a plan."""
 
-    def __init__(self, outcome: Outcome, run: Callable[[Plan], Outcome], most: int = MOST_RUNS) -> None:
-        self.best: Outcome = outcome
-        self.runs = 0
-        self._run: Final = run
-        self._most: Final = most
+    best: Outcome
+    _run: Callable[[Plan], Outcome]
+    _most: int = MOST_RUNS
+    runs: int = 0
 
     def shrink(self) -> Outcome:
         """Returns the smallest failure found, or the outcome itself when it is not a failure."""
