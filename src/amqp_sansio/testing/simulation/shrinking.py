@@ -16,9 +16,10 @@ MOST_RUNS: Final = 2000
 
 @attrs.define(eq=False)
 class Shrinking:
-    """The search for the shortest plan that fails as the first outcome does; `best` is the shortest so far, `run` runs a plan."""
+    """The search for the shortest plan that fails as the first outcome does; `run` runs a plan."""
 
     best: Outcome
+    """The shortest failure so far."""
     _run: Callable[[Plan], Outcome]
     _most: int = MOST_RUNS
     runs: int = 0
