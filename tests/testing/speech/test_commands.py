@@ -13,6 +13,7 @@ from amqp_sansio.testing.speech.commands import TRANSFERS, BranchVoice, ModelVoi
 from amqp_sansio.testing.speech.expected_rule import spoken
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Step
+from amqp_sansio.testing.speech.word_encoder import Setting
 
 
 def test_what_is_deleted_was_declared() -> None:
@@ -21,7 +22,7 @@ def test_what_is_deleted_was_declared() -> None:
         "queue.declare", "exchange.declare", "exchange.bind", "exchange.unbind",
         "exchange.declare", "exchange.delete",  # for it went with its last binding
     ]  # fmt: skip
-    voice = ModelVoice()
+    voice = ModelVoice(Setting())
     assert [type(step.said) for step in voice.say("client:queue.purge")] == [queue.Declare, queue.Purge]
     assert [type(step.said) for step in voice.say("client:exchange.bound")] == [exchange.Bound]
 
@@ -44,19 +45,19 @@ def test_an_acquire_is_answered_by_its_result() -> None:
 
 
 def test_transfers_count_by_their_mode() -> None:
-    voice = TRANSFERS[0, 1]()
+    voice = TRANSFERS[0, 1](Setting())
     assert voice.hear(Step("server", message.Transfer("d", 0, 1), 1)) == "sender:message.transfer not-acquired"
 
 
 def test_a_subscription_without_accepts() -> None:
-    (step,) = TxVoice().say(tx.SUBSCRIBE)
+    (step,) = TxVoice(Setting()).say(tx.SUBSCRIBE)
     assert isinstance(step.said, message.Subscribe)
     assert step.said.accept_mode == 1
 
 
 def test_a_consumer_that_is_to_lose_a_message_has_a_rival_and_one_that_is_to_get_it_has_none() -> None:
     """What is planned of acquires decides whether a second consumer takes the message before, or gives it back."""
-    voice = TRANSFERS[0, 1]()
+    voice = TRANSFERS[0, 1](Setting())
     voice.foresee([ACQUIRE, LOST, ACQUIRE, LOST, ACQUIRE, GOT])
     taken = voice.ahead(ACQUIRE)
     assert [step.verb for step in taken] == ["message.subscribe", "message.set-flow-mode", "message.flow", "message.flow"]
@@ -72,13 +73,13 @@ def test_a_consumer_that_is_to_lose_a_message_has_a_rival_and_one_that_is_to_get
 def test_a_branch_that_is_to_be_read_only_has_no_work() -> None:
     """A message is published in a branch unless prepare is planned to find nothing to keep."""
     for words, count in ((["session:prepare(read-only)"], 1), (["session:prepare"], 2)):
-        voice = BranchVoice()
+        voice = BranchVoice(Setting())
         voice.foresee(words)
         assert len(voice.say("session:start")) == count
 
 
 def test_what_takes_credit_back_is_a_command_like_others_and_is_completed_by_its_id() -> None:
-    voice = SubscriptionVoice()
+    voice = SubscriptionVoice(Setting())
     for word in ("client:message.subscribe", "client:message.stop"):
         for step in voice.say(word):
             voice.told(step)

@@ -14,7 +14,7 @@ from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting, St
 
 
 def test_results_and_completions_are_owed() -> None:
-    voice = Voice()
+    voice = Voice(Setting())
     for command in (Sync(), queue.Query("q")):
         voice.told(Step("client", command, 1))
     voice.told(Step("client", Sync(), 2))  # another session
@@ -47,14 +47,14 @@ def test_the_speaker_of_a_word() -> None:
 
 def test_a_word_that_there_is_not() -> None:
     with pytest.raises(KeyError):
-        Voice().say("client:nonsense")
+        Voice(Setting()).say("client:nonsense")
     with pytest.raises(KeyError):
-        StreamVoice().say("client:nonsense")
-    assert Voice().hear(Step("client", Sync(), 1)) is None
+        StreamVoice(Setting()).say("client:nonsense")
+    assert Voice(Setting()).hear(Step("client", Sync(), 1)) is None
 
 
 def test_any_command_is_one_word_of_the_stream() -> None:
-    voice = StreamVoice()
+    voice = StreamVoice(Setting())
     assert voice.hear(Step("client", Sync(), 1)) == "client:command"
     assert voice.hear(Step("client", s.Flush(expected=True), 1)) == "client:session.flush expected"
     assert voice.hear(Step("client", Sync(), 2)) is None, "another channel"

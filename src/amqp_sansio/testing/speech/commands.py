@@ -62,7 +62,7 @@ class Client(Voice):
 class TransferVoice(Client):
     """The life of one transfer; the client is its recipient."""
 
-    def __init__(self, setting: Setting | None = None, accept_mode: int = 0, acquire_mode: int = 0) -> None:
+    def __init__(self, setting: Setting, accept_mode: int = 0, acquire_mode: int = 0) -> None:
         super().__init__(setting)
         self.accept_mode: Final = accept_mode
         self.acquire_mode: Final = acquire_mode
@@ -146,7 +146,7 @@ _ENDS: Final = (message.Stop, message.Flush, message.Cancel)
 class SubscriptionVoice(Client):
     """One subscription and its credit."""
 
-    def __init__(self, setting: Setting | None = None) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._waiting: dict[int, Word] = {}
 
@@ -208,7 +208,7 @@ class TxVoice(Client):
 class DtxVoice(TxVoice):
     """Class dtx: which branch the work of the session belongs to."""
 
-    def __init__(self, setting: Setting | None = None) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._book: Final = Demarcation()
         self._begun = 0

@@ -25,7 +25,7 @@ class ContentVoice(Client):
     opened: ClassVar[bool] = True
     """Whether both sides have opened a file "f" before the first word, in which publishes and deliveries are staged."""
 
-    def __init__(self, setting: Setting | None = None) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._cancels: list[int] = []
         self._deliveries: list[int] = []

@@ -75,8 +75,8 @@ class Voice:
     step to `told` once it is sent; `say` changes nothing.
     """
 
-    def __init__(self, setting: Setting | None = None) -> None:
-        self.setting: Final = setting or Setting()
+    def __init__(self, setting: Setting) -> None:
+        self.setting: Final = setting
         self.q: Final = self.setting.named("q")
         """The name of the queue that most words are about."""
         self.halves: Final[dict[Speaker, Ids]] = {"client": Ids(), "server": Ids()}
@@ -104,7 +104,7 @@ class Voice:
     def told(self, step: Step) -> None:
         """Records a step."""
         speaker, said = step.speaker, step.said
-        if step.channel != self.setting.channel or isinstance(said, bytes):
+        if step.channel != self.setting.channel:
             return
         own, other = self.halves[speaker], self.halves[OTHER[speaker]]
         if isinstance(said, s.Attached):
