@@ -42,7 +42,7 @@ def test_a_conversation_is_read_and_heard() -> None:
     ]
     assert repr(said).startswith("<Conversation of tx:\n    (1 steps")
     assert said.octets("server") == Step("server", Sync(), 1).octets
-    assert (len(said), said[0], said[1:], said.words) == (3, TRANSFER, tuple(said.said), ())
+    assert (len(said), said[0], said[1:]) == (3, TRANSFER, tuple(said.said))
     assert said == Conversation("tx", list(said), 1)
     assert hash(said) == hash(Conversation("tx", list(said)))
     assert said != TRANSFER

@@ -91,8 +91,7 @@ class ContentVoice(Client):
         said = step.said
         if isinstance(said, s.Completed) and said.commands and self._cancels and self._cancels[-1] in said.commands:
             return "server:session.completed"
-        verb = step.verb
-        return f"{step.speaker}:{verb}" if isinstance(said, Command) and verb.startswith(f"{self.name}.") else None
+        return f"{step.speaker}:{step.verb}" if step.verb.startswith(f"{self.name}.") else None
 
 
 class StreamClassVoice(ContentVoice):

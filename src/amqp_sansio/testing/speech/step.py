@@ -164,11 +164,6 @@ class Conversation(Sequence[Step]):
         return b"".join([step.octets for step in self.by(speaker)])
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """The words of the grammar after the opening."""
-        return tuple([step.word for step in self.said if step.word])
-
-    @property
     def lines(self) -> list[str]:
         """A line for each step, and one for the opening."""
         lines = [f"({self.opened} steps: {_opening(self.steps[: self.opened])})"] if self.opened else []
@@ -186,9 +181,6 @@ class Conversation(Sequence[Step]):
 
     def __len__(self) -> int:
         return len(self.steps)
-
-    def __iter__(self) -> Iterator[Step]:
-        return iter(self.steps)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Conversation) and (self.part, self.steps) == (other.part, other.steps)
