@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from amqp_sansio.testing.speech.expected_rule import Watch, blamed, illegal, nearly, spoken
 from amqp_sansio.testing.speech.parts import PARTS
-from amqp_sansio.testing.speech.step import Step
 
 
 def test_the_rule_of_an_illegal_step() -> None:
@@ -38,5 +37,5 @@ def test_the_first_of_several_is_reported() -> None:
 
 
 def test_octets_of_nobody_we_know() -> None:
-    plain, letter = Watch().hear(Step("client", b"GET / HTTP/1.0\r\n"))
+    plain, letter = Watch().hear("client", b"GET / HTTP/1.0\r\n")
     assert plain == letter == [] or plain[0].speaker == "C"

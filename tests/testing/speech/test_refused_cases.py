@@ -30,7 +30,7 @@ def test_our_broker_refuses_it(each: Trespass) -> None:
     seen = [one.event.command for one in watch.events() if one.speaker == "S" and isinstance(one.event, CommandSeen)]
     codes = [one.error_code for one in seen if isinstance(one, Exception_)]
     assert codes == [each.column.qpid] or (codes == [] and each.column.qpid is None)
-    assert set(codes) <= each.codes
+    assert set(codes) <= each.blame.codes
 
 
 def test_only_what_the_specification_names_and_every_broker_refuses_must_be_refused() -> None:

@@ -123,7 +123,7 @@ class ClientMachine(RuleBasedStateMachine):
         return voice.say(word)[0]
 
     def _say(self, step: Step) -> None:
-        self._watch.hear(step)
+        self._watch.hear("server", step.octets)
         self._hear(step)
         self._take(step.octets)
 
@@ -132,7 +132,7 @@ class ClientMachine(RuleBasedStateMachine):
         if came is None:
             self._over = True
             return
-        found = self._watch.octets("client", came)
+        found = self._watch.hear("client", came)
         for read in self._reader.read(came):
             if isinstance(read, Malformed):
                 raise self._failure(read.rule, f"the client: {read.text}")

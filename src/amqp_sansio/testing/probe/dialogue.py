@@ -79,7 +79,7 @@ class Talk:
         for step in steps:
             self._pending += step.octets
             self.octets["client"] += step.octets
-            plain, _ = self._watch.hear(step)
+            plain, _ = self._watch.hear("client", step.octets)
             self.blamed.extend(plain)
             self._tell(step)
 
@@ -146,7 +146,7 @@ class Talk:
         self._heard = len(self.steps)
 
     def _hear(self, octets: bytes) -> None:
-        plain, letter = self._watch.octets("server", octets)
+        plain, letter = self._watch.hear("server", octets)
         self.accused.extend([each for each in plain if each.speaker == "S"])
         self.letter.extend([each for each in letter if each.speaker == "S"])
         for read in self._reader.read(octets):

@@ -304,8 +304,7 @@ class Round:
         if each.before and (not self._settled() or self._objected()):
             self._judge_legal(each.before[-1].VERB)
             return
-        blame = Blame(each.rule, each.codes, each.must, (), each.condition.name)
-        self._answer_to(blame, each.command.VERB, [step("client", each.command, each.command.VERB)])
+        self._answer_to(each.blame, each.command.VERB, [step("client", each.command, each.command.VERB)])
 
     def _judge_legal(self, verb: str) -> None:
         answer = self._answer(0, False)

@@ -32,12 +32,9 @@ class Watch:
     def __init__(self) -> None:
         self._observers: Final = (Observer(), Observer(strict=True))
 
-    def hear(self, step: Step) -> tuple[list[Violation], list[Violation]]:
-        """Returns the violations in a step, as the lenient and the strict observer report them."""
-        return self.octets(step.speaker, step.octets)
-
-    def octets(self, speaker: str, octets: bytes) -> tuple[list[Violation], list[Violation]]:
-        """Does the same for octets of the "client" or the "server"."""
+    def hear(self, speaker: str, octets: bytes) -> tuple[list[Violation], list[Violation]]:
+        """Returns the violations in octets of the "client" or the "server", as the lenient and the strict observer report
+        them."""
         found: list[list[Violation]] = []
         for observer in self._observers:
             observer.receive_data("C" if speaker == "client" else "S", octets)
@@ -49,7 +46,7 @@ def blamed(steps: Iterable[Step]) -> tuple[int, Blame] | None:
     """Returns the index of the first illegal step, and what it breaks; None when all is legal."""
     watch = Watch()
     for number, step in enumerate(steps):
-        plain, letter = watch.hear(step)
+        plain, letter = watch.hear(step.speaker, step.octets)
         if plain or letter:
             first = (plain or letter)[0]
             codes = frozenset([each.code for each in (*plain[:1], *letter[:1]) if each.code])

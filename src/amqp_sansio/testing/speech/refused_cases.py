@@ -10,6 +10,7 @@ from amqp_sansio.broker.conditions import Condition
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, Column
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.base import Command
+from amqp_sansio.testing.speech.expected_rule import Blame
 from amqp_sansio.testing.speech.parts import opening
 from amqp_sansio.testing.speech.step import Conversation
 from amqp_sansio.testing.speech.word_encoder import Setting, Voice
@@ -38,14 +39,11 @@ class Trespass(NamedTuple):
         return self.column.rule or self.condition.name
 
     @property
-    def codes(self) -> frozenset[int]:
-        """The error codes that may answer it."""
-        return self.column.codes
-
-    @property
-    def must(self) -> bool:
-        """Whether every broker must refuse it: the specification says so, and deployed brokers do."""
-        return bool(self.column.rule) and None not in (self.column.spec, self.column.qpid)
+    def blame(self) -> Blame:
+        """What it breaks.  Every broker must refuse it where the specification says so, and deployed brokers do."""
+        column = self.column
+        must = bool(column.rule) and None not in (column.spec, column.qpid)
+        return Blame(self.rule, column.codes, must, (), self.condition.name)
 
 
 def trespasses(setting: Setting) -> list[Trespass]:

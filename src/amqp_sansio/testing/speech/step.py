@@ -90,9 +90,8 @@ class Step:
         return f"{self.speaker} {text}" + (f"  ({self.note})" if self.note else "")
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Step):
-            return NotImplemented
-        return (self.speaker, self.channel, self.octets) == (other.speaker, other.channel, other.octets)
+        mine = self.speaker, self.channel, self.octets
+        return isinstance(other, Step) and mine == (other.speaker, other.channel, other.octets)
 
     def __hash__(self) -> int:
         return hash((self.speaker, self.channel, self.octets))
