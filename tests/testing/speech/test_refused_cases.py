@@ -35,5 +35,5 @@ def test_our_broker_refuses_it(each: Trespass) -> None:
 
 def test_only_what_the_specification_names_and_every_broker_refuses_must_be_refused() -> None:
     by_name = {each.condition.name: each for each in trespasses(Setting())}
-    assert by_name["exchange.delete: no such exchange"].must
-    assert not by_name["message.flow: no such destination"].must, "a condition without a rule"
+    assert by_name["exchange.delete: no such exchange"].blame.must
+    assert not by_name["message.flow: no such destination"].blame.must, "a condition without a rule"
