@@ -39,6 +39,9 @@ BY_REASON = {
         "reportLatestOffset streamReader streamWriter",
         "spark/source.py": "getDefaultReadLimit initialOffset prepareForTriggerAvailableNow pushFilters streamReader",
     },
+    "the server of pyspark's counters calls it, when the JVM is killed": {
+        "spark/session.py": "handle_error",
+    },
     "the steps at which a test kills the process, beside the code that goes through them": {
         "spark/live/coordinator.py": "RECOVERY",
         "spark/live/spooler.py": "RECOVERY STEPS_AT_LEAST_ONCE",

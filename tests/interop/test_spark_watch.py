@@ -18,6 +18,8 @@ from tests.spark.test_watch import files
 from tests.spark.truth import differing, generated, published, rotated, truth
 from tests.waiting import awaited
 
+from amqp_sansio.captures.columns.place import MANIFEST
+
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 20 if SOAK else 1
 
@@ -82,6 +84,28 @@ def test_a_stream_that_is_killed_while_files_arrive_gives_what_the_batch_gives(s
             arrive()
     assert killed >= (10 if SOAK else 1)
     assert differing(truth([folder / path.name for path in sent]), published(out)) == {}
+
+
+def test_a_signal_to_every_process_of_it_stops_it(spark_processes: None, tmp_path: Path) -> None:
+    """As systemd, docker and `timeout` send it: the JVM ends at once, and nothing prints a trace."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    shutil.copy(ROOT / "src" / "amqp_sansio" / "cli" / "samples" / "hello.pcap", folder)
+    words = [sys.executable, "-m", "amqp_sansio", "watch", str(folder), "--out", str(out), "--closed", "all", "--json"]
+    with subprocess.Popen(
+        [*words, "--checkpoint", str(tmp_path / "checkpoint")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        start_new_session=True,
+    ) as process:
+        awaited((out / MANIFEST).is_file, lambda: process.poll() is not None)
+        os.killpg(process.pid, signal.SIGTERM)
+        told, complaints = process.communicate()
+    assert process.returncode == 0, complaints
+    assert [line for line in complaints.splitlines() if not line.startswith("amqp-sansio: ")] == []
+    assert json.loads(told)["tables"]["connections"] in (0, 1), "a batch that was not committed will be repeated"
 
 
 def test_once_reads_all_that_is_there(spark_processes: None, tmp_path: Path) -> None:

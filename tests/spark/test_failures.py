@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from subprocess import TimeoutExpired
+from unittest.mock import Mock
+
 import pytest
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark import SparkContext
 
 from amqp_sansio.captures.errors import CHANGED
 from amqp_sansio.captures.pcap import PcapWalk
@@ -77,6 +82,22 @@ def test_memory_and_disk_that_run_out_have_errors_of_their_own(said: str, kind: 
         raise OSError(said)
     assert type(raised.value) is kind
     assert said.rpartition(": ")[2] in str(raised.value)
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("Answer is empty")])
+def test_a_jvm_that_was_killed_is_named(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was asked of it fails by its socket; so does what has nothing to do with it, while it is there."""
+    process = Mock()
+    monkeypatch.setattr(SparkContext, "_gateway", Mock(proc=process))
+    process.wait.return_value = -9
+    with pytest.raises(PipelineError, match=r"^the work failed: the JVM was killed: out of memory\?$"), told("the work failed"):
+        raise error
+    process.wait.side_effect = TimeoutExpired("java", 1.0)
+    with (
+        pytest.raises(PipelineError, match=r"^the work failed: (Connection refused|Answer is empty)$"),
+        told("the work failed"),
+    ):
+        raise error
 
 
 def test_a_split_that_landed_wrong_differs_from_other_errors() -> None:

@@ -7,12 +7,13 @@ import sys
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
 from amqp_sansio.spark import session
 from amqp_sansio.spark.errors import MissingExtra
-from amqp_sansio.spark.session import OF_THE_WORK, archive_of_package, cores_of, is_connect, open_session, prepare
+from amqp_sansio.spark.session import OF_THE_WORK, archive_of_package, cores_of, end, is_connect, open_session, prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +30,16 @@ def test_a_session_of_the_users_gets_the_settings_of_the_work(spark: SparkSessio
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     prepare(spark)
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_a_session_ends_even_where_its_jvm_was_killed(extra: None) -> None:
+    from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
+    for error in (ConnectionRefusedError, Py4JNetworkError, None):
+        killed = Mock()
+        killed.stop.side_effect = error
+        end(killed)
+        killed.stop.assert_called_once_with()
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def analyze(given: argparse.Namespace) -> int:
     """Publishes the tables and prints a summary.  Returns 0, or 2 when something could not be read."""
     if _engine(given) == "local":
         return report(run_here(given.files, given.out, plan_of(given), given.file_size), given.json)
-    from amqp_sansio.spark.session import open_session, require_extra
+    from amqp_sansio.spark.session import end, open_session, require_extra
 
     require_extra()
     from amqp_sansio.captures.columns.store import opened
@@ -45,7 +45,7 @@ def analyze(given: argparse.Namespace) -> int:
             with Progress(spark, f"amqp-sansio: {len(files)} capture{'' if len(files) == 1 else 's'}"):
                 outcome = run(spark, files, given.out, plan, file_octets=given.file_size)
         finally:
-            spark.stop()
+            end(spark)
     status = report(outcome, given.json)
     said = None if given.master else advice(files, time.monotonic() - began, outcome.rows.get("connections", 0))
     if said is not None:

@@ -10,7 +10,7 @@ from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report
 
 def watch(given: argparse.Namespace) -> int:
     """Follows the folder until an interrupt (or, with --once, until it has read everything) and publishes."""
-    from amqp_sansio.spark.session import open_session, require_extra
+    from amqp_sansio.spark.session import end, open_session, require_extra
 
     require_extra()
     from amqp_sansio.captures.columns.place import Place
@@ -52,5 +52,5 @@ def watch(given: argparse.Namespace) -> int:
             with Progress(spark, f"amqp-sansio: {given.folder}", count=stream.count):
                 outcome = stream.run(once=given.once)
         finally:
-            spark.stop()
+            end(spark)
     return report(outcome, given.json)

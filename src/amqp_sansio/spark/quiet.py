@@ -6,6 +6,7 @@ pipe that drops such lines.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -18,12 +19,17 @@ NOISE: Final = re.compile(
     rb"WARNING: Using incubator modules|Setting default log level|To adjust logging level|Setting Spark log level"
     rb"|Streaming TransformWithState|Starting Streaming|WARNING: sun\\.|WARNING: A terminally deprecated"
     rb"|WARNING: Please consider|Picked up |Using Spark's default log4j"
+    rb'|^Exception in thread "stream execution thread'  # the query reports what has failed in it
 )
+_GOES_ON: Final = re.compile(rb"\s*$|\s+at |\s+\.\.\. \d+ (?:more|common frames)|(?:Caused by|\s+Suppressed): ")
+"""Empty lines, and the lines of a trace."""
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Drops such lines from stderr, of this process and of those it starts, within the block."""
+    log, unheard = logging.getLogger(), logging.NullHandler()
+    log.addHandler(unheard)  # else py4j sets up logging to stderr for the trace of a JVM that was killed
     sys.stderr.flush()
     kept = os.dup(2)
     reading, writing = os.pipe()
@@ -34,6 +40,7 @@ def quiet() -> Iterator[None]:
     try:
         yield
     finally:
+        log.removeHandler(unheard)
         sys.stderr.flush()
         os.dup2(kept, 2)
         # A JVM that outlives the block keeps its end of the pipe open, and with it the thread.
@@ -41,13 +48,13 @@ def quiet() -> Iterator[None]:
 
 
 def _filter(reading: int, target: int) -> None:
-    """Copies what it reads, without whole lines that are noise (and the empty ones after them)."""
+    """Copies what it reads, without whole lines that are noise, and those after them that belong to them."""
     rest = b""
     noisy = False
     while chunk := os.read(reading, 65536):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            if NOISE.search(line) or (noisy and not line.strip()):
+            if NOISE.search(line) or (noisy and _GOES_ON.match(line)):
                 noisy = True
                 continue
             noisy = False

@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -147,7 +148,18 @@ def open_session(
         raise PipelineError(f"no Spark session on {shown(master)}: {reason_of(error)}") from error
     if not _LOCAL.fullmatch(master):
         ship(spark)
+    if not is_connect(spark):
+        # It prints a trace when the JVM is killed; the work that fails says so in one sentence.
+        spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     return spark
+
+
+def end(spark: SparkSession) -> None:
+    """Stops the session; nothing is left to stop where its JVM was killed."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    with suppress(Py4JError, ConnectionError):
+        spark.stop()
 
 
 def _let_workers_import_us() -> None:
