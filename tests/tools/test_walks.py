@@ -48,5 +48,5 @@ def test_every_reason_is_needed_and_a_call_without_one_is_an_error(monkeypatch: 
     assert [callee for callee in walks.CLIMBS if f"calls `{callee}`" not in page] == []
     assert [title for title, reason in walks.LONG.items() if f"more than {walks.MOST}: {reason}" not in page] == []
     monkeypatch.setattr(walks, "CLIMBS", {})
-    with pytest.raises(KeyError, match=r"Subscriptions\.usable"):
+    with pytest.raises(KeyError, match=r"Subscriptions\.named"):
         walks.told("Credit granted", walks.grant)
