@@ -123,34 +123,27 @@ def checked(least: int = 0) -> Callable[[type, Fields], Fields]:
     }  # fmt: skip
 
     def transform(cls: type, fields: Fields) -> Fields:
-        plain: Fields = []
-        made: list[Check] = []
+        plain = [field for field in fields if field.validator is None and not getattr(field, "inherited", False)]
+        checks: list[Check] = []
 
         def by_annotation(instance: object, _last: attrs.Attribute[Any], _value: object) -> None:
-            if not made:
-                made.extend(_by_annotation(field, cls.__module__) for field in plain)
-            for field, check in zip(plain, made, strict=True):
+            if not checks:  # made with the first instance, and one validator for all: each of its own costs imports
+                for field in plain:
+                    name = str(field.type).removesuffix(" | None")
+                    checks.append(_or_none(field, kinds.get(name) or _of(name, cls.__module__)))
+            for field, check in zip(plain, checks, strict=True):
                 check(instance, field, getattr(instance, field.name))
 
-        def _by_annotation(field: attrs.Attribute[Any], module: str) -> Check:
-            name = str(field.type).removesuffix(" | None")
-            check = kinds.get(name) or _of(name, module)
-            return attrs.validators.optional(check) if str(field.type) != name else check
+        def validator(field: attrs.Attribute[Any]) -> Check | None:
+            return by_annotation if field in plain[-1:] else field.validator and _or_none(field, field.validator)
 
-        for at, field in enumerate(fields):
-            if getattr(field, "inherited", False):
-                continue
-            if field.validator is None:
-                plain.append(field)
-            elif str(field.type).endswith(" | None"):
-                fields[at] = field.evolve(validator=attrs.validators.optional(field.validator))
-        if plain:  # one validator for all, made with the first instance: for each field its own costs imports twice as much
-            last = fields[-1]
-            own = by_annotation if last.validator is None else attrs.validators.and_(last.validator, by_annotation)
-            fields[-1] = last.evolve(validator=own)
-        return fields
+        return [field if validator(field) is field.validator else field.evolve(validator=validator(field)) for field in fields]
 
     return transform
+
+
+def _or_none(field: attrs.Attribute[Any], check: Check) -> Check:
+    return attrs.validators.optional(check) if str(field.type).endswith(" | None") else check
 
 
 def _flag(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
