@@ -123,7 +123,8 @@ def checked(least: int = 0) -> Callable[[type, Fields], Fields]:
     }  # fmt: skip
 
     def transform(cls: type, fields: Fields) -> Fields:
-        plain = [field for field in fields if field.validator is None and not getattr(field, "inherited", False)]
+        own = [field for field in fields if not getattr(field, "inherited", False)]
+        plain = [field for field in own if field.validator is None]
         checks: list[Check] = []
 
         def by_annotation(instance: object, _last: attrs.Attribute[Any], _value: object) -> None:
@@ -134,10 +135,12 @@ def checked(least: int = 0) -> Callable[[type, Fields], Fields]:
             for field, check in zip(plain, checks, strict=True):
                 check(instance, field, getattr(instance, field.name))
 
-        def validator(field: attrs.Attribute[Any]) -> Check | None:
-            return by_annotation if field in plain[-1:] else field.validator and _or_none(field, field.validator)
-
-        return [field if validator(field) is field.validator else field.evolve(validator=validator(field)) for field in fields]
+        for at, field in enumerate(fields):
+            if field in own:
+                check = by_annotation if field in plain[-1:] else field.validator and _or_none(field, field.validator)
+                if check is not field.validator:
+                    fields[at] = field.evolve(validator=check)
+        return fields
 
     return transform
 
