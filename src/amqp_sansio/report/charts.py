@@ -88,12 +88,8 @@ class Charts:
             seconds = axis.seconds()
             _shade(plot, axis, marked)
             for name, colour, values in lines:
-                plot.fill_between(seconds, values, step="pre", color=colour, alpha=0.18, linewidth=0)
-                plot.plot(seconds, values, drawstyle="steps-pre", color=colour, linewidth=1.4, label=name)
-            _time(plot, axis)
-            plot.set_ylim(bottom=0)
-            _counts(plot, unit, 4)
-            figure.legend(loc="outside upper left", ncols=3)
+                _steps(plot, seconds, values, colour, 1.4, name)
+            _over_time(figure, plot, axis, unit)
             return self._svg(figure, title)
 
     def histogram(self, latencies: Latencies, title: str, colour: str, unit: str) -> Markup:
@@ -140,8 +136,7 @@ class Charts:
                 if change.stalled_ns:
                     end = (change.ts_ns - axis.start) / 1e9
                     plot.axvspan(end - change.stalled_ns / 1e9, end, color=WARN, alpha=0.2, linewidth=0.6)
-            plot.fill_between(seconds, line.flying, step="pre", color=SERVER, alpha=0.18, linewidth=0)
-            plot.plot(seconds, line.flying, drawstyle="steps-pre", color=SERVER, linewidth=1.3, label="delivered, not settled")
+            _steps(plot, seconds, line.flying, SERVER, 1.3, "delivered, not settled")
             times = [(change.ts_ns - axis.start) / 1e9 for change in line.changes]
             credit = [float("nan") if change.credit is None else float(change.credit) for change in line.changes]
             plot.plot(
@@ -149,17 +144,23 @@ class Charts:
             )
             if line.stalled_ns:
                 plot.fill_between([], [], color=WARN, alpha=0.25, label="stalled at zero")
-            _time(plot, line.axis, zero)
-            plot.set_ylim(bottom=0)
-            _counts(plot, "messages", 4)
-            figure.legend(loc="outside upper left", ncols=3)
+            _over_time(figure, plot, line.axis, "messages", zero)
             return self._svg(figure, "Credit of a subscription over time")
 
 
-def _time(plot: Any, axis: Axis, zero: float = 0.0) -> None:
-    """Sets up the time axis, which begins `zero` seconds after the first packet."""
+def _steps(plot: Any, seconds: list[float], values: Any, colour: str, width: float, name: str) -> None:
+    """Draws a line of steps, filled."""
+    plot.fill_between(seconds, values, step="pre", color=colour, alpha=0.18, linewidth=0)
+    plot.plot(seconds, values, drawstyle="steps-pre", color=colour, linewidth=width, label=name)
+
+
+def _over_time(figure: Figure, plot: Any, axis: Axis, unit: str, zero: float = 0.0) -> None:
+    """Sets up the axes and the legend of a chart whose time axis begins `zero` seconds after the first packet."""
     plot.set_xlim(zero, zero + axis.step * axis.steps / 1e9)
     plot.set_xlabel("seconds since the first packet")
+    plot.set_ylim(bottom=0)
+    _counts(plot, unit, 4)
+    figure.legend(loc="outside upper left", ncols=3)
 
 
 def _counts(plot: Any, unit: str, steps: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
@@ -54,10 +55,8 @@ class Folder:
         root: Final = located(path)
         self.manifest: Final[dict[str, Any] | None] = _manifest(root)
         """The manifest; None when there is none."""
-        try:
+        with _readable(path):
             self._files: Final = _named(root, self.manifest) if self.manifest is not None else _found(root)
-        except OSError as error:
-            raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
         if not self._files:
             raise ReportError(f"{path}: no tables here; `analyze` writes them; for a report of captures, name the files")
         self.tables: Final = tuple([name for name in TABLES if name in self._files])
@@ -103,12 +102,10 @@ class Folder:
             self._told(table, number)
             file = self._open(path)
             there = needed(schema, file.schema_arrow.names)
-            try:
+            with _readable(path):
                 threads = file.metadata.num_rows >= FEW_ROWS
                 for batch in file.iter_batches(BATCH_ROWS, columns=there or None, use_threads=threads):
                     yield _counted(shaped(batch, schema, told))
-            except (OSError, pa.ArrowException, ValueError) as error:
-                raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
 
     def of(self, table: str, columns: Sequence[str], connections: Iterable[int]) -> Iterator[pa.Table]:
         """Yields the rows of these connections, in the same way."""
@@ -119,10 +116,8 @@ class Folder:
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yields single rows."""
         for batch in self.batches(table, columns):
-            try:
+            with _readable(f"{self._root.path}/{table}"):
                 rows = batch.to_pylist()
-            except ValueError as error:
-                raise ReportError(f"{self._root.path}/{table}: cannot be read: {_one_line(error)}") from error
             yield from rows
 
     def _told(self, table: str, done: int) -> None:
@@ -130,10 +125,17 @@ class Folder:
             self._tell(table, done, len(self._files[table]))
 
     def _open(self, path: str) -> pq.ParquetFile:
-        try:
+        with _readable(path):
             return pq.ParquetFile(path, pre_buffer=False, filesystem=self._root.system)
-        except (OSError, pa.ArrowException, ValueError) as error:
-            raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Raises ReportError, with the path, for what cannot be read in the block."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
 
 
 def _one_line(error: BaseException) -> str:

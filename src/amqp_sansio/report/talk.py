@@ -97,10 +97,9 @@ class Talk:
             if key not in said:
                 shown.append(note)
                 said.add(key)
-                if note.kind == "violation":
-                    found.setdefault(key, []).append(note)
-            else:
-                found.setdefault(key, []).append(note)
+                if note.kind != "violation":
+                    continue
+            found.setdefault(key, []).append(note)
         shown.sort(key=lambda each: each.order)
         return [(each, tuple(found.get((each.direction, each.stream_offset), ()))) for each in shown]
 

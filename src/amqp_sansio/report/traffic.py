@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from amqp_sansio.errors.core import many
-from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies
+from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies, Tally
 from amqp_sansio.report.charts import CLIENT, INK, SERVER, Charts
 from amqp_sansio.report.codes import explained, named
 from amqp_sansio.report.findings import WHO, bar, base, named_in
@@ -149,53 +150,44 @@ def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages:
     """Shows the busiest senders: hosts, exchanges and keys, queues, verbs."""
     cards: list[Markup] = []
 
-    def rank(title: str, first: str, second: str, rows: list[tuple[str, int, int]], total: int, forgot: bool, who: str) -> None:
+    def rank(
+        title: str, first: str, second: str, of: Tally[Any], who: str, name: Callable[[Any], str] = lambda key: key or "(empty)"
+    ) -> None:
         weight = octets if first == "octets" else count
         other = octets if second == "octets" else count
-        most = max([row[1] for row in rows], default=1)
-        body: list[tuple[Content, ...]] = [
-            (
-                label(name or "(empty)"),
-                weight(number),
-                other(more) if second else "",
-                bar(number, most, who=who),
-            )
-            for name, number, more in rows
+        top = of.top(10)
+        most = max([number for _, number, _ in top], default=1)
+        rows: list[tuple[Content, ...]] = [
+            (label(name(key)), weight(number), other(more) if second else "", bar(number, most, who=who))
+            for key, number, more in top
         ]
-        parts = [tag("h3", title), table(("", first, second, ""), body, frozenset({1, 2}))]
-        if total > len(rows):
-            parts.append(small(f"The first {len(rows)} of {count(total)}."))
-        if forgot:
+        parts = [tag("h3", title), table(("", first, second, ""), rows, frozenset({1, 2}))]
+        if len(of) > len(rows):
+            parts.append(small(f"The first {len(rows)} of {count(len(of))}."))
+        if of.forgot:
             parts.append(small(f"More than {count(MOST_NAMES)} names: the numbers are lower bounds."))
         cards.append(card(*parts))
 
     if "connections" in folder:
-        rank("Hosts of clients", "octets", "messages", seen.clients.top(10), len(seen.clients), seen.clients.forgot, "C")
+        rank("Hosts of clients", "octets", "messages", seen.clients, "C")
     if messages is not None:
-        routes = [(f"{to or '(default)'} / {key}", number, size) for (to, key), number, size in messages.routes.top(10)]
-        rank(
-            "Published to exchange / routing key",
-            "messages",
-            "octets",
-            routes,
-            len(messages.routes),
-            messages.routes.forgot,
-            "C",
-        )
-        queues = [(name or "(unknown)", number, size) for name, number, size in messages.queues.top(10)]
-        rank("Delivered from queue", "messages", "octets", queues, len(messages.queues), messages.queues.forgot, "S")
+        title = "Published to exchange / routing key"
+        rank(title, "messages", "octets", messages.routes, "C", lambda route: f"{route[0] or '(default)'} / {route[1]}")
+        rank("Delivered from queue", "messages", "octets", messages.queues, "S", lambda queue: queue or "(unknown)")
     if commands is not None:
-        verbs = [(f"{verb} by the {WHO.get(who, '?')}", number, 0) for (who, verb), number, _ in commands.verbs.top(10)]
-        rank("Commands", "number", "", verbs, len(commands.verbs), commands.verbs.forgot, "C")
+        rank("Commands", "number", "", commands.verbs, "C", lambda said: f"{said[1]} by the {WHO.get(said[0], '?')}")
         if len(commands.errors):
-            errors = [(f"{verb}: {named(code)}", number, 0) for (verb, code), number, _ in commands.errors.top(10)]
-            rank("Refused, by error code", "number", "", errors, len(commands.errors), commands.errors.forgot, "warn")
+            rank("Refused, by error code", "number", "", commands.errors, "warn", lambda of: f"{of[0]}: {named(of[1])}")
     return tag("div", *cards, class_="two") if cards else ABSENT
 
 
 def _both(row: dict[str, Any], what: str) -> str:
     """Formats two numbers: of the client, and of the server."""
     return " / ".join([count(row[f"{what}_by_{who}"] or 0) for who in ("client", "server")])
+
+
+def _lasted(row: dict[str, Any]) -> str:
+    return duration((row["ended_at"] or row["ts"]) - row["ts"])
 
 
 def _end(row: dict[str, Any], code: str, text: str) -> str:
@@ -214,7 +206,7 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
                 (
                     label(row["name"]),
                     moment(row["ts_ns"]),
-                    duration((row["ended_at"] or row["ts"]) - row["ts"]),
+                    _lasted(row),
                     row["protocol"] or "?",
                     _end(row, "close_code", "close_text"),
                     octets(row["octets_by_client"] or 0),
@@ -251,7 +243,7 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
                     f"{row['channel']}",
                     row["demarcation"] or "",
                     _end(row, "error_code", "error_text"),
-                    duration((row["ended_at"] or row["ts"]) - row["ts"]),
+                    _lasted(row),
                     _both(row, "commands"),
                     _both(row, "transfers"),
                     "?" if row["in_doubt"] is None else count(row["in_doubt"]) if row["in_doubt"] else "",
