@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +37,7 @@ class Content:
 
 def check(directory: str) -> Content:
     """Reads a whole store and rebuilds its broker.  Raises StoreError for damage, and while a broker has it open."""
-    with _Having(directory) as store:
+    with _existing(directory) as store:
         store.check()
         return _content(store, _broker(store))
 
@@ -46,7 +47,7 @@ def compact(directory: str) -> tuple[Content, Content]:
 
     Raises StoreError for damage, and while a broker has it open.
     """
-    with _Having(directory) as store:
+    with _existing(directory) as store:
         broker = _broker(store)
         before = _content(store, broker)
         snapshot = broker.snapshot()
@@ -55,7 +56,7 @@ def compact(directory: str) -> tuple[Content, Content]:
         store.compact(number, encode_snapshot(snapshot))
         while store.shrink():
             pass
-    with _Having(directory) as store:
+    with _existing(directory) as store:
         return before, _content(store, broker)
 
 
@@ -95,29 +96,14 @@ def backup(directory: str, target: str) -> Content:
 
 def _copy(source: Path, target: Path) -> None:
     """Copies all pages as of one moment; writers go on meanwhile, in the write-ahead log."""
-    origin = connect_to_read(source)
-    try:
-        copy = sqlite3.connect(target)
-        try:
-            origin.backup(copy)
-        finally:
-            copy.close()
-    finally:
-        origin.close()
+    with closing(connect_to_read(source)) as origin, closing(sqlite3.connect(target)) as copy:
+        origin.backup(copy)
 
 
-class _Having:
-    """An existing store, opened for the duration of a block."""
-
-    def __init__(self, directory: str) -> None:
-        _must_exist(directory)
-        self._store: Final = Store(directory)
-
-    def __enter__(self) -> Store:
-        return self._store
-
-    def __exit__(self, *_: object) -> None:
-        self._store.close()
+def _existing(directory: str) -> closing[Store]:
+    """Opens a store for the duration of a block.  Raises StoreError when there is none."""
+    _must_exist(directory)
+    return closing(Store(directory))
 
 
 def _must_exist(directory: str) -> None:
