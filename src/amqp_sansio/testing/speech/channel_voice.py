@@ -26,8 +26,7 @@ _OPENING: Final = (
     *("client:protocol-header", "server:connection.start", "client:connection.start-ok", "server:connection.tune"),
     *("client:connection.tune-ok", "client:connection.open", "server:connection.open-ok"),
 )
-_WORK: Final = {"client:work": "basic.publish", "server:work": "basic.return"}
-_CONTENTS: Final = {"client:method with content": "basic.publish", "server:method with content": "basic.return"}
+_CONTENT: Final = {"client": "basic.publish", "server": "basic.return"}
 
 
 class Spoken(NamedTuple):
@@ -62,35 +61,33 @@ class ChannelVoice:
         found: list[Spoken] = []
         if self._publishes and word in ("server:basic.ack", "server:basic.nack"):
             found += self.say("client:basic.publish")  # otherwise nothing could be confirmed
-        return [*found, Spoken(SIDES[speaker], word, self._octets(word, said, ahead))]
+        return [*found, Spoken(SIDES[speaker], word, self._octets(speaker, said, ahead))]
 
-    def _octets(self, word: Word, said: str, ahead: Sequence[Word]) -> bytes:
+    def _octets(self, speaker: str, said: str, ahead: Sequence[Word]) -> bytes:
         if said == "protocol-header":
             return self._dialect.header
         if said == "other-protocol-header":
             return HEADERS["1.0"]
         if said == "connection.heartbeat":
             return put_frame(HEARTBEAT, 0, b"")
-        if word == "client:session-traffic":
+        if said == "session-traffic" and speaker == "client":
             self._channels += 1
             return self.method("channel.open", channel=self._channels)
-        if word == "server:session-traffic":
+        if said in ("session-traffic", "method"):
             return self.method("channel.flow")
-        if word in _WORK:
-            return self.method(_WORK[word]) + self.header(_WORK[word], 0)
-        if word in _CONTENTS:
-            return self.method(_CONTENTS[word])
-        if said == "method":
-            return self.method("channel.flow")
+        if said == "work":
+            return self.method(_CONTENT[speaker]) + self.header(_CONTENT[speaker], 0)
+        if said == "method with content":
+            return self.method(_CONTENT[speaker])
         if said.endswith("header"):
-            return self.header("basic.publish", 0 if said.startswith("empty") else _size(word.partition(":")[0], ahead))
+            return self.header("basic.publish", 0 if said.startswith("empty") else _size(speaker, ahead))
         if said.endswith("body"):
             return put_frame(CONTENT_BODY, 1, b"m")
         verb, _, how = said.partition(" ")
-        octets = self.method(verb, self._arguments(word, verb, how))
+        octets = self.method(verb, self._arguments(speaker, verb, how))
         return octets + self.header(verb, 0) if verb in self._dialect.codec.methods.contents else octets
 
-    def _arguments(self, word: Word, verb: str, how: str) -> dict[str, object]:
+    def _arguments(self, speaker: str, verb: str, how: str) -> dict[str, object]:
         if verb == "connection.start":
             able = {"capabilities": dict.fromkeys(ABLE, True)}
             return {"mechanisms": ("PLAIN",), "locales": ("en_US",), "server_properties": able}
@@ -105,7 +102,7 @@ class ChannelVoice:
         if verb.endswith(".deliver"):
             self._delivered += 1
             told["delivery_tag"] = self._delivered
-        elif word.startswith("server:"):
+        elif speaker == "server":
             self._confirmed += verb in ("basic.ack", "basic.nack")
             told["delivery_tag"] = self._confirmed
         else:
