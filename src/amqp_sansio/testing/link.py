@@ -44,6 +44,8 @@ class _Pipe:
     """Octets that one side has sent and the other has not yet received."""
 
     def __init__(self) -> None:
+        self.said = bytearray()
+        """All octets, on this connection."""
         self.flying: deque[tuple[int, bytes]] = deque()
         """Octets with the step at which they are due.  They never overtake others: they wait for those sent earlier."""
         self.ends_at: int | None = None  # the first step at which the other side may see the end, after all octets in flight
@@ -99,13 +101,11 @@ class Link(Generic[C, S]):
         self._choices: Final = Choices(choices)
         self._pipes: dict[Speaker, _Pipe] = {}
         self._observer: Observer | None = None
-        self._said: dict[Speaker, bytearray] = {}
         self._begin()
 
     def _begin(self) -> None:
         self.connections += 1
         self._pipes = {speaker: _Pipe() for speaker in SPEAKERS}
-        self._said = {speaker: bytearray() for speaker in SPEAKERS}
         self.broken = False
         self.transcript.begin(self.moment, self.connections)
         self._observer = None if self.strict is None else Observer(strict=self.strict, dialects=self.dialects)
@@ -113,7 +113,7 @@ class Link(Generic[C, S]):
     @property
     def said(self) -> dict[Speaker, bytes]:
         """All octets that each side has sent on this connection."""
-        return {speaker: bytes(octets) for speaker, octets in self._said.items()}
+        return {speaker: bytes(pipe.said) for speaker, pipe in self._pipes.items()}
 
     def reconnect(self, client: C, server: S) -> None:
         """Joins two new connections by a new wire; the transcript and the violations continue."""
@@ -202,14 +202,14 @@ class Link(Generic[C, S]):
     def _take(self, speaker: Speaker, octets: bytes) -> None:
         if not octets:
             return
-        self._said[speaker] += octets  # in place, so that earlier octets are not copied
+        pipe = self._pipes[speaker]
+        pipe.said += octets  # in place, so that earlier octets are not copied
         self.transcript.hear(self.moment, speaker, octets)
         if self._observer is not None:
             self._observer.receive_data("C" if speaker == "client" else "S", octets)
             for observed in self._observer.events():
                 if isinstance(observed.event, Violation):
                     self.violations.append(observed.event)
-        pipe = self._pipes[speaker]
         if self.broken or pipe.ends_at is not None:
             self.transcript.note(self.moment, f"lost: {len(octets)} octets of the {speaker}, written after the end")
             return

@@ -7,6 +7,7 @@ from typing import Final
 from amqp_sansio.grammar.automaton import START, Word
 from amqp_sansio.spec import dtx
 from amqp_sansio.spec import session as s
+from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, Redirect, Secure, Start, Tune
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.testing.probe.dialogue import Talk, objection
@@ -18,7 +19,6 @@ from amqp_sansio.testing.speech.refused_cases import Trespass
 from amqp_sansio.testing.speech.step import Conversation, Step
 from amqp_sansio.testing.speech.word_encoder import Voice, speaker_of
 
-READ_ONLY: Final = 7
 _ANSWERED: Final = {
     "client:session.attach": (s.Attached, s.Detached),
     "client:session.detach": (s.Detached,),
@@ -224,7 +224,7 @@ class Round:
         if not word.startswith("session:prepare"):
             return word
         results = [step.said.value for step in self.talk.steps[mark:] if isinstance(step.said, Result)]
-        only = any(isinstance(each, dtx.XaResult) and each.status == READ_ONLY for each in results)
+        only = any(isinstance(each, dtx.XaResult) and each.status == XaStatus.XA_RDONLY for each in results)
         return "session:prepare(read-only)" if only else "session:prepare"
 
     def _accepted(self, verb: str, answer: Answer) -> bool:
