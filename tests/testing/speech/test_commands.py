@@ -9,7 +9,7 @@ from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Acquired
 from amqp_sansio.spec.session import Completed
-from amqp_sansio.testing.speech.commands import TRANSFERS, BranchVoice, ModelVoice, SubscriptionVoice, TxVoice
+from amqp_sansio.testing.speech.commands import BranchVoice, ModelVoice, SubscriptionVoice, TransferVoice, TxVoice
 from amqp_sansio.testing.speech.expected_rule import spoken
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Step
@@ -45,7 +45,7 @@ def test_an_acquire_is_answered_by_its_result() -> None:
 
 
 def test_transfers_count_by_their_mode() -> None:
-    voice = TRANSFERS[0, 1](Setting())
+    voice = TransferVoice(Setting(), 0, 1)
     assert voice.hear(Step("server", message.Transfer("d", 0, 1), 1)) == "sender:message.transfer not-acquired"
 
 
@@ -57,7 +57,7 @@ def test_a_subscription_without_accepts() -> None:
 
 def test_a_consumer_that_is_to_lose_a_message_has_a_rival_and_one_that_is_to_get_it_has_none() -> None:
     """What is planned of acquires decides whether a second consumer takes the message before, or gives it back."""
-    voice = TRANSFERS[0, 1](Setting())
+    voice = TransferVoice(Setting(), 0, 1)
     voice.foresee([ACQUIRE, LOST, ACQUIRE, LOST, ACQUIRE, GOT])
     taken = voice.ahead(ACQUIRE)
     assert [step.verb for step in taken] == ["message.subscribe", "message.set-flow-mode", "message.flow", "message.flow"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 from amqp_sansio.dialects import DEFAULT
-from amqp_sansio.grammar import branch, demarcation
+from amqp_sansio.grammar import demarcation
 from amqp_sansio.grammar import tx as tx_grammar
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
@@ -274,10 +273,6 @@ class BranchVoice(Client):
         return [step, self.publish()] if verb == "start" and self.work else [step]
 
 
-NOT_SAID: Final = ("ended", *[word.partition(":")[2] for word in (branch.TIMEOUT, "administrator:complete")])
-"""Words of a branch that neither side can send: a session's end, its timeout, an administrator's decision."""
-
-
 NEEDED: Final = {
     "exchange.bind": ("queue.declare", "exchange.declare"),
     "exchange.unbind": ("queue.declare", "exchange.declare", "exchange.bind"),
@@ -322,14 +317,6 @@ class ModelVoice(Voice):
         }
         needed = [self.step("client", said[each]) for each in NEEDED.get(verb, ()) if each not in self._made]
         return [*needed, self.step("client", said[verb], word)]
-
-
-TRANSFERS: Final = {
-    (accept, acquire): partial(TransferVoice, accept_mode=accept, acquire_mode=acquire)
-    for accept in (0, 1)
-    for acquire in (0, 1)
-}
-"""The voices of transfers by accept-mode and acquire-mode."""
 
 
 FLAGS: Final = {"B": FIRST_SEGMENT, "E": LAST_SEGMENT, "b": FIRST_FRAME, "e": LAST_FRAME}

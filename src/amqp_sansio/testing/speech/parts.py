@@ -27,14 +27,13 @@ from amqp_sansio.grammar import (
 from amqp_sansio.grammar.algebra import one_of, repeated, sequence, together, without, words
 from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.testing.speech.commands import (
-    NOT_SAID,
-    TRANSFERS,
     AssemblyVoice,
     BranchVoice,
     DtxVoice,
     ExecutionVoice,
     ModelVoice,
     SubscriptionVoice,
+    TransferVoice,
     TxVoice,
 )
 from amqp_sansio.testing.speech.contents import ContentVoice, DeliveryVoice, NoAckVoice, StagingVoice, StreamClassVoice
@@ -106,8 +105,8 @@ def _asked() -> Automaton:
 
 
 def _branch() -> Automaton:
-    language = branch.branch()
-    return without(language, *[word for word in language.alphabet if word.partition(":")[2] in NOT_SAID])
+    """Returns the branch without what neither side can send: the session's end, its timeout, an administrator's decision."""
+    return without(branch.branch(), "session:ended", branch.TIMEOUT, "administrator:complete")
 
 
 def _connection() -> Automaton:
@@ -148,9 +147,10 @@ PARTS: Final[dict[str, Part]] = {
             Part(
                 f"message: {('explicit', 'none')[accept]}, {('pre-acquired', 'not-acquired')[acquire]}",
                 partial(message.none if accept else message.explicit, not acquire),
-                voice,
+                partial(TransferVoice, accept_mode=accept, acquire_mode=acquire),
             )
-            for (accept, acquire), voice in TRANSFERS.items()
+            for accept in (0, 1)
+            for acquire in (0, 1)
         ],
         Part("message: subscription", subscription.conversation, SubscriptionVoice),
         Part("tx", tx.subscribed, TxVoice),

@@ -54,7 +54,8 @@ def trespasses(setting: Setting) -> list[Trespass]:
     has_exchange = exchange.Declare(x, "direct", auto_delete=True)
     bound = exchange.Bind(q, "amq.fanout", "")
     subscribed = message.Subscribe(q, "d", 1, 0)
-    started = (dtx.Select(), dtx.Start(known))
+    selected = (dtx.Select(),)
+    started = (*selected, dtx.Start(known))
     ended = (*started, dtx.End(known))
     return [
         Trespass(*each)
@@ -106,11 +107,11 @@ def trespasses(setting: Setting) -> list[Trespass]:
             (why.SET_FLOW_MODE_NO_DESTINATION, (), message.SetFlowMode("nobody", 0)),
             (why.DTX_START_ILLEGAL, (), dtx.Start(xid)),
             (why.DTX_START_KNOWN, ended, dtx.Start(known)),
-            (why.DTX_START_JOIN_AND_RESUME, (dtx.Select(),), dtx.Start(xid, True, True)),
-            (why.DTX_START_JOIN_UNKNOWN, (dtx.Select(),), dtx.Start(xid, join=True)),
-            (why.DTX_START_RESUME_UNKNOWN, (dtx.Select(),), dtx.Start(xid, resume=True)),
+            (why.DTX_START_JOIN_AND_RESUME, selected, dtx.Start(xid, True, True)),
+            (why.DTX_START_JOIN_UNKNOWN, selected, dtx.Start(xid, join=True)),
+            (why.DTX_START_RESUME_UNKNOWN, selected, dtx.Start(xid, resume=True)),
             (why.DTX_END_NOT_SELECTED, (), dtx.End(xid)),
-            (why.DTX_END_ILLEGAL, (dtx.Select(),), dtx.End(xid)),
+            (why.DTX_END_ILLEGAL, selected, dtx.End(xid)),
             (why.DTX_END_SUSPEND_AND_FAIL, started, dtx.End(known, True, True)),
             (why.DTX_PREPARE_UNKNOWN, (), dtx.Prepare(xid)),
             (why.DTX_PREPARE_ASSOCIATED, started, dtx.Prepare(known)),
