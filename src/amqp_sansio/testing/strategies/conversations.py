@@ -27,9 +27,9 @@ def parts(section: str | None = None) -> st.SearchStrategy[Part]:
     return st.sampled_from(parts_of(section))
 
 
-def _walk(language: Automaton, alphabet: tuple[Word, ...], numbers: list[int]) -> tuple[list[Word], int]:
+def _walk(language: Automaton, numbers: list[int]) -> tuple[list[Word], int]:
     """Returns the words that the numbers select, and the state after them."""
-    state = START
+    alphabet, state = language.alphabet, START
     said: list[Word] = []
     for number in numbers:
         moves = language.moves[state]
@@ -46,7 +46,7 @@ def words(draw: st.DrawFn, language: Automaton, max_size: int = LONGEST) -> tupl
     """Generates words of a language in a legal order, which may continue after them (see `Automaton.accepts`)."""
     alphabet = language.alphabet
     numbers = draw(st.lists(st.integers(0, len(alphabet) - 1), max_size=max_size)) if alphabet else []
-    return tuple(_walk(language, alphabet, numbers)[0])
+    return tuple(_walk(language, numbers)[0])
 
 
 @st.composite
@@ -68,7 +68,7 @@ def conversations(
     language = part.client_led if role == "client" else part.language
     alphabet = language.alphabet
     numbers = draw(st.lists(st.tuples(st.integers(0, len(alphabet) - 1), st.integers(0, 3)), max_size=max_size))
-    said, _ = _walk(language, alphabet, [number for number, _ in numbers])
+    said, _ = _walk(language, [number for number, _ in numbers])
     answered = [at for at, word in enumerate(said) if numbers[at][1] == 1 and _may_answer(part, word)]
     return spoken(part, said, setting, answered)
 
@@ -96,17 +96,12 @@ def nearly_legal(
     alphabet = part.language.alphabet
     numbers = draw(st.lists(st.integers(0, len(alphabet) - 1), max_size=max_size))
     at = draw(st.integers(0, len(alphabet) - 1))
-    while True:
-        said, state = _walk(part.language, alphabet, numbers)
-        candidates = illegal(part, state, role)
-        after = [word for word in candidates if word >= alphabet[at]]
-        for word in (*after, *[word for word in candidates if word not in after]):
+    for count in range(len(numbers), -1, -1):
+        said, state = _walk(part.language, numbers[:count])
+        for word in sorted(illegal(part, state, role), key=lambda word: word < alphabet[at]):  # from that one on, then others
             found = nearly(part, (*said, word), setting)
             if found is not None:
                 return found[0]
-        if not numbers:
-            break
-        numbers = numbers[:-1]
     assume(False)
     raise AssertionError
 
