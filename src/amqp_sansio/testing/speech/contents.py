@@ -12,7 +12,7 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.testing.speech.commands import BODY, Client
 from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.word_encoder import OTHER, Setting, speaker_of
+from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, speaker_of
 
 
 class ContentVoice(Client):
@@ -28,20 +28,17 @@ class ContentVoice(Client):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._cancels: list[int] = []
-        self._deliveries: list[int] = []
-        """The ids of deliveries."""
+        self._delivered = NONE
+        """The id of the first delivery."""
+        self._tag = 1
 
     def told(self, step: Step) -> None:
         if step.verb.endswith(".cancel"):
             self._cancels.append(self.halves["client"].next_id)
         if step.verb.endswith(".deliver"):
-            self._deliveries.append(self.halves["server"].next_id)
+            self._delivered = self._delivered or RangeSet.of(self.halves["server"].next_id)
+            self._tag += 1
         super().told(step)
-
-    @property
-    def tag(self) -> int:
-        """The tag of the next delivery."""
-        return len(self._deliveries) + 1
 
     def prepare(self) -> list[Step]:
         steps = super().prepare()
@@ -63,7 +60,7 @@ class ContentVoice(Client):
     def commands(self) -> dict[str, Command]:
         """Returns the commands by name, without the class."""
         q = self.q
-        deliver = file.Deliver("t", self.tag, False, "", q, "f")
+        deliver = file.Deliver("t", self._tag, False, "", q, "f")
         return self.common(file) | {
             "qos": file.Qos(0, 10),
             "open": file.Open("f", len(BODY)),
@@ -81,8 +78,8 @@ class ContentVoice(Client):
         who = speaker_of(word)
         verb = word.partition(":")[2]
         if verb == "session.completed":
-            ids = self._cancels[-1:] if who == "server" else self._deliveries[:1]
-            return [self.step(who, s.Completed(RangeSet.of(*ids)), word)]
+            ids = RangeSet.of(*self._cancels[-1:]) if who == "server" else self._delivered
+            return [self.step(who, s.Completed(ids), word)]
         short = verb.partition(".")[2]
         said = self.commands()[short]
         return [self.step(who, said, word, **({"header": self.header, "body": BODY} if short in self.content else {}))]
@@ -106,7 +103,7 @@ class StreamClassVoice(ContentVoice):
         return self.common(stream) | {
             "qos": stream.Qos(0, 10, 0),
             "publish": stream.Publish("", self.q),
-            "deliver": stream.Deliver("t", self.tag, "", self.q),
+            "deliver": stream.Deliver("t", self._tag, "", self.q),
         }
 
 
