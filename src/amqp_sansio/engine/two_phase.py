@@ -99,7 +99,7 @@ _COMMANDS: Final[dict[str, Callable[[dtx.Xid], Command]]] = {
 class TwoPhase:
     """One transaction with one branch for each participant, whose work has ended (dtx.end) on every session.
 
-    * `outcome`: None until it is decided; what is not finished then will be.
+    * `outcome`: None until it is decided; then every branch that is not finished has to follow it.
     * `finished`: nothing is left to do.
     * `heuristics`: participants that decided on their own, or lost what they had promised, with the status that says how.  Only
       then may participants end differently.

@@ -200,7 +200,7 @@ RULES: Final = _rules(
         "Rejected messages go to the queue's alternate exchange; without one they may be dropped.",
         None,
     ),
-    ("message.reject.acquisition", "A reject of what is not acquired is ignored.", None),
+    ("message.reject.acquisition", "The broker ignores a reject of messages that the client has not acquired.", None),
     ("message.release.ordering", "Released messages may come out of order, but should keep their place.", None),
     ("message.acquire.one-to-one", "Every acquire has one acquired as its result, an empty one too.", None),
     (

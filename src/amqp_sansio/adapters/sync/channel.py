@@ -80,8 +80,8 @@ class Channel:
     def close(self, timeout: float | None = None) -> None:
         """Waits until every message is confirmed, then closes the channel, as the end of its block does.
 
-        Raises TimeoutError when that takes more than `timeout` seconds: the channel is closed all the same, and what is not
-        confirmed is in doubt.  Without `timeout` it waits up to `close_timeout`.
+        Raises TimeoutError when that takes more than `timeout` seconds: the channel is closed anyway, and messages without
+        a confirm are in doubt.  Without `timeout` it waits up to `close_timeout`.
         """
         with self._line.turn:
             check_timeout(timeout)

@@ -74,8 +74,8 @@ class Channel:
     async def close(self, timeout: float | None = None) -> None:
         """Waits until every message is confirmed, then closes the channel, as the end of its block does.
 
-        Raises TimeoutError when that takes more than `timeout` seconds: the channel is closed all the same, and what is not
-        confirmed is in doubt.  Without `timeout` it waits up to `close_timeout`.
+        Raises TimeoutError when that takes more than `timeout` seconds: the channel is closed anyway, and messages without
+        a confirm are in doubt.  Without `timeout` it waits up to `close_timeout`.
         """
         check_timeout(timeout)
         if timeout is None or self._core.ended.done:
