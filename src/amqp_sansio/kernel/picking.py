@@ -94,6 +94,10 @@ class ById(dict[int, _T]):
 
     def take(self, ids: RangeSet) -> list[_T]:
         """Removes the ids in the set; returns their values, ascending by RFC 1982."""
+        line = ids._line
+        if len(line) == 1 and line[0][0] == line[0][1]:  # one id, of those that are looked up one by one
+            value = self.drop(line[0][0])
+            return [] if value is None else [value]
         found: list[_T] = []
         for low, high in self.ids.take(ids).ranges:
             if low <= high:
@@ -108,6 +112,9 @@ class ById(dict[int, _T]):
 
     def among(self, ids: RangeSet) -> list[int]:
         """Returns the keys that are in the set, ascending by RFC 1982."""
+        line = ids._line
+        if len(line) == 1 and line[0][0] == line[0][1]:
+            return [line[0][0]] if line[0][0] in self else []
         found: list[int] = []
         for low, high in self.ids.common(ids).ranges:
             found += range(low, high + 1) if low <= high else [*range(low, MODULUS), *range(high + 1)]

@@ -72,8 +72,9 @@ class Payloads:
                 self._close(next(iter(self._open)))
             octets = _mapped(path, stamp)
         self._open[path, stamp] = octets  # reinserted, so that the last one is the most recently used
-        # A slice for each packet costs no more than Arrow's `take` from a column over the whole file.
-        data = b"".join(map(octets.__getitem__, map(slice, begins.tolist(), (begins + lengths).tolist())))
+        # A view of each packet, copied once by `join`, costs less than slices of octets or Arrow's `take` from a column.
+        with memoryview(octets) as whole:
+            data = b"".join([whole[at:end] for at, end in zip(begins.tolist(), (begins + lengths).tolist(), strict=True)])
         offsets = np.zeros(len(begins) + 1, np.int32)
         np.cumsum(lengths, out=offsets[1:])
         return pa.BinaryArray.from_buffers(pa.binary(), len(begins), [None, pa.py_buffer(offsets), pa.py_buffer(data)])

@@ -169,7 +169,9 @@ def _hear(listener: Listener, talk: Talk, packets: Packets, here: int, stop: int
             if upto == begin:
                 behind = at[begin]
                 break
-            if ends[upto - 1] > begins[begin] + RUN_OCTETS or max(times_of[begin:upto]) > times_of[begin] + RUN_NANOSECONDS:
+            if upto > begin + 1 and (
+                ends[upto - 1] > begins[begin] + RUN_OCTETS or max(times_of[begin:upto]) > times_of[begin] + RUN_NANOSECONDS
+            ):
                 upto = _fitting(begins, times_of, begin, upto)
             first, last = begins[begin], ends[upto - 1]
             heard[side] += last - first
