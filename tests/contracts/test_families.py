@@ -41,7 +41,7 @@ COMMON = (
     "broker.journal", "broker.durable_fold", "broker.host_runtime", "broker.snapshot",
     "broker.durable_state",
     "config", "conversation.attempts", "conversation.base_client",
-    "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
+    "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
     "engine.ear", "engine.findings", "engine.guess", "engine.observer_snapshot",
     "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",
     "tables.tuning", "wire.codec", "wire.framing", "wire.reading",

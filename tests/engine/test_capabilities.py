@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.engine.carrier import Capabilities, capabilities_of
+from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
 from amqp_sansio.spec.fields import as_fields
 
 

@@ -9,9 +9,10 @@ it, call them on one another to skip the checks of the public methods (docs/topi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.config import Profile
+from amqp_sansio.engine.capabilities import Capabilities
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import Event, Origin, Violation
 from amqp_sansio.limits import MAX_CHANNELS, Limits
@@ -20,30 +21,6 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.reading import Reading
-
-KEY: Final = "capabilities"
-"""The key of the table of capabilities (booleans) in client-properties and server-properties."""
-
-
-class Capabilities(NamedTuple):
-    """The capabilities of each side, by name; empty until the side has announced them."""
-
-    client: frozenset[str] = frozenset()
-    server: frozenset[str] = frozenset()
-
-    def of(self, role: str) -> frozenset[str]:
-        """Returns the capabilities of one side, "client" or "server"."""
-        return self.client if role == "client" else self.server
-
-    def __repr__(self) -> str:
-        return f"Capabilities(client={sorted(self.client)}, server={sorted(self.server)})"
-
-
-def capabilities_of(properties: Mapping[str, object] | None) -> frozenset[str]:
-    """Returns the capabilities that a side announces in its properties."""
-    told = (properties or {}).get(KEY)
-    return frozenset([str(name) for name, value in told.items() if value]) if isinstance(told, Mapping) else frozenset()
-
 
 Role: TypeAlias = Literal["client", "server"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.engine.carrier import capabilities_of
+from amqp_sansio.engine.capabilities import capabilities_of
 from amqp_sansio.engine.channel_witness_use import ChannelUse
 from amqp_sansio.engine.channels.breaches import order_of
 from amqp_sansio.engine.findings import Findings

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import ClientConfig, ClientExchange, ServerConfig, ServerExchange
-from amqp_sansio.engine.carrier import KEY, Carrier, Endpoints, Role, Unheard, clip, violation_of
+from amqp_sansio.engine.capabilities import KEY
+from amqp_sansio.engine.carrier import Carrier, Endpoints, Role, Unheard, clip, violation_of
 from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.errors.core import many
 from amqp_sansio.events import ConnectionClosed, Event, Origin, SecurityLayerStarted, Violation

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from amqp_sansio.engine.carrier import legal_of, rule_of
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import Note, Violation
 from amqp_sansio.limits import Limits
 
@@ -49,6 +51,10 @@ class Findings:
         """Reports a violation by the speaker, or in a unit at `before` (side and offset) that only now proves illegal."""
         speaker, offset = before or (self.speaker, self.offset)
         self.found.append(Violation(speaker, rule, said, legal, code, self.channel, offset, text))
+
+    def undecodable(self, what: str, said: str, error: DecodeError) -> None:
+        """Reports that a `what` (such as a control) cannot be decoded."""
+        self.breach(rule_of(what, error), said, str(error), legal_of(error), error.code)
 
     def note(self, rule: str, text: str) -> None:
         """Reports something worth knowing without accusing a side."""

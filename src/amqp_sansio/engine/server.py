@@ -48,13 +48,13 @@ class ServerConnection(ServerHandshake):
         channel = self._must_be_requested("session.attached", name)
         if resume is not None:
             check_role("session.attached", resume, self.role)
-        if resume is not None and resume.name != name:
-            raise LocalProtocolError(
-                f"session.attached with session {session_name(resume.name)}",
-                self.state,
-                (f"session {session_name(name)}",),
-                "one name, one session",
-            )
+            if resume.name != name:
+                raise LocalProtocolError(
+                    f"session.attached with session {session_name(resume.name)}",
+                    self.state,
+                    (f"session {session_name(name)}",),
+                    "one name, one session",
+                )
         most = self._settings.session_timeout if timeout == "config" else timeout
         session = resume
         if session is None:

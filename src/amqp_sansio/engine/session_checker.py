@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Mapping
 from typing import ClassVar, Final, TypeVar
 
-from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents, ContentWitness
@@ -194,7 +193,7 @@ class SessionChecker(Checker):
         findings = self.findings
         findings.channel = assembly.channel
         if error is not None:
-            findings.breach(rule_of("control", error), verb, str(error), legal_of(error), error.code)
+            findings.undecodable("control", verb, error)
         if type(control) not in QUIET:
             self._stir()
         if control is None:
@@ -238,7 +237,7 @@ class SessionChecker(Checker):
             return
         findings = self.findings
         if error is not None:
-            findings.breach(rule_of("command", error), verb, str(error), legal_of(error), error.code)
+            findings.undecodable("command", verb, error)
         elif command is not None and cached is None:
             self._judge_encoding(verb, payload, command, sync)
             if isinstance(command, Transfer):
@@ -393,7 +392,7 @@ class SessionChecker(Checker):
             self._layout.walk_headers(header, 0, len(header), self._limits)
             seen.remember(self._layout.decode_headers(header, 0, len(header), self._reading))
         except DecodeError as error:
-            self.findings.breach(rule_of("header", error), seen.verb, str(error), legal_of(error), error.code)
+            self.findings.undecodable("header", seen.verb, error)
 
     def _judge_encoding(self, verb: str, payload: bytes, thing: Control | Command, sync: bool) -> None:
         """Reports deviations without a meaning: octets after the last field, in session.header, or in an unusual encoding."""
