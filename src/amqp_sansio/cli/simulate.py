@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.cli.given import whole
@@ -81,13 +82,12 @@ def run(given: argparse.Namespace) -> int:
         return _show(outcome, given)
     seeds = given.seeds or range(given.seed, given.seed + given.count)
     status = 0
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     progress = Progress()
     for done, seed in enumerate(seeds):
         progress.rounds(done, len(seeds), "seeds")
         outcome = simulate(seed, given.steps, clients=given.clients, brokers=given.brokers)
-        for name, value in outcome.counts.items():
-            total[name] = total.get(name, 0) + value
+        total.update(outcome.counts)
         if len(seeds) == 1 or not outcome.ok or given.json:
             progress.clear()
             status = max(status, _show(outcome, given))

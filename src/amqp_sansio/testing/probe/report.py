@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
@@ -86,7 +87,7 @@ class Report:
 
     def __init__(self, parts: Iterable[str]) -> None:
         self.rules: Final[dict[str, Tally]] = {}
-        self.letter: Final[dict[str, int]] = {}
+        self.letter: Final[Counter[str]] = Counter()
         """The server's deviations from the letter that deployed peers share, counted by rule."""
         self.conversations = 0
         self.not_offered: Final[set[str]] = set()
@@ -103,8 +104,7 @@ class Report:
             self.moves[part].update(done.moves)
         if done.not_offered:
             self.not_offered.add(part.partition(":")[0])
-        for violation in done.talk.letter:
-            self.letter[violation.rule] = self.letter.get(violation.rule, 0) + 1
+        self.letter.update([violation.rule for violation in done.talk.letter])
         if done.plan.wrong is None and done.trespass is None and done.talk.blamed:
             self.unexplained.append(f"conversation {done.plan.number}: {done.talk.blamed[0].text}")
         for finding in done.findings:

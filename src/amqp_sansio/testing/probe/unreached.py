@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -40,18 +41,20 @@ def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:
     language, gone = part.client_led, set(gone)
     entered = {START, *[language.moves[state][word] for state, word in gone]}
     ways = shortest_to_each(language)
-    counts: dict[tuple[Word, str], int] = {}
+    counts: Counter[tuple[Word, str]] = Counter()
     for state, word in sorted(transition_words(language).keys() - gone):
-        why = REASONS.get((part.name, word)) if state in entered else None
-        if why is None and state in entered:
-            why = "the server did not say it there" if speaker_of(word) == "server" else "no conversation came to say it there"
-        if why is None:
+        why = "another way leads there"
+        if state in entered:
+            nobody = (
+                "the server did not say it there" if speaker_of(word) == "server" else "no conversation came to say it there"
+            )
+            why = REASONS.get((part.name, word), nobody)
+        else:
             at = START
             for before in ways[state]:
                 if (at, before) not in gone:
                     why = f"it follows {before}, which no conversation reached"
                     break
                 at = language.moves[at][before]
-        key = word, why or "another way leads there"
-        counts[key] = counts.get(key, 0) + 1
+        counts[word, why] += 1
     return [Missed(word, moves, why) for (word, why), moves in sorted(counts.items())]
