@@ -48,7 +48,7 @@ def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:
             nobody = (
                 "the server did not say it there" if speaker_of(word) == "server" else "no conversation came to say it there"
             )
-            why = REASONS.get((part.name, word), nobody)
+            why = REASONS.get((part.name, word), why)
         else:
             at = START
             for before in ways[state]:
