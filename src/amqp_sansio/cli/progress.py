@@ -32,23 +32,20 @@ class Progress:
 
     def files(self, table: str, done: int, of: int) -> None:
         """Reports the next file of a table."""
-        now = time.monotonic()
-        if now >= self._next:
-            self._tell(now, f"reading {table}: {done} of {many(of, 'file')}")
+        self._tell(f"reading {table}: {done} of {many(of, 'file')}")
 
     def octets(self, file: str, octets: int) -> None:
         """Reports that `octets` (decompressed) octets of a capture file were read."""
-        now = time.monotonic()
-        if now >= self._next:
-            self._tell(now, f"reading {file}: {octets / 1_000_000:.0f} MB")
+        self._tell(f"reading {file}: {octets / 1_000_000:.0f} MB")
 
     def rounds(self, done: int, of: int, what: str) -> None:
         """Reports that `done` of `of` seeds or conversations (`what`) are over."""
-        now = time.monotonic()
-        if now >= self._next:
-            self._tell(now, f"{done} of {of} {what}")
+        self._tell(f"{done} of {of} {what}")
 
-    def _tell(self, now: float, how_far: str) -> None:
+    def _tell(self, how_far: str) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
         self._next = now + self._pause
         passed = int(now - self._began)
         line = f"amqp-sansio: {how_far}, {passed // 60}:{passed % 60:02}"

@@ -45,9 +45,7 @@ def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:
     for state, word in sorted(transition_words(language).keys() - gone):
         why = "another way leads there"
         if state in entered:
-            nobody = (
-                "the server did not say it there" if speaker_of(word) == "server" else "no conversation came to say it there"
-            )
+            why = "the server did not say it there" if speaker_of(word) == "server" else "no conversation came to say it there"
             why = REASONS.get((part.name, word), why)
         else:
             at = START
