@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from amqp_sansio.captures import source
+from amqp_sansio.captures import reader
 from amqp_sansio.cli import progress
 from amqp_sansio.cli.main import main
 from amqp_sansio.cli.progress import Progress
@@ -66,7 +66,7 @@ def test_it_tells_while_a_capture_is_read(
     assert main([verb, str(HELLO)]) == 0
     quiet = capsys.readouterr()
     assert quiet.err == ""
-    monkeypatch.setattr(source, "TELL_OCTETS", 1000)
+    monkeypatch.setattr(reader, "TELL_OCTETS", 1000)
     monkeypatch.setattr(progress, "ELSEWHERE", 0.0)
     assert main([verb, str(HELLO)]) == 0
     said = capsys.readouterr()
@@ -80,7 +80,7 @@ def test_on_a_terminal_the_line_is_gone_before_other_output(verb: str, monkeypat
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(sys, "stdout", screen)
-    monkeypatch.setattr(source, "TELL_OCTETS", 1)
+    monkeypatch.setattr(reader, "TELL_OCTETS", 1)
     monkeypatch.setattr(progress, "ON_A_TERMINAL", 0.0)
     assert main([verb, str(HELLO)]) == 0
     assert "amqp-sansio: reading" in screen.getvalue()
