@@ -102,7 +102,7 @@ def splits(path: str, file_id: int, octets: int = SPLIT_OCTETS, resync: bool = F
         walk, at = beginning(mapping, len(mapping))
     except (CaptureError, ValueError):
         return whole
-    return _found(path, file_id, octets, resync, Split(path, file_id), (at, walk))
+    return _found(mapping, octets, resync, whole[0], at, walk)
 
 
 def over_split(split: Split) -> Iterator[Stretch]:
@@ -132,22 +132,15 @@ def over_split(split: Split) -> Iterator[Stretch]:
 def reindexed(split: Split, error: SplitError, octets: int = SPLIT_OCTETS) -> list[Split]:
     """Returns splits for the rest of the file after `split`, whose reading ended with `error`, by an exact index."""
     at, walk = error.octet, error.walk
-    if at >= _size(split.path):
+    mapping = mapped(split.path)
+    if mapping is None or at >= len(mapping):
         return []
     rest = split._replace(start=at, walk=walk, before=error.before, latest=error.latest)
-    return _found(split.path, split.file_id, octets, False, rest, (at, walk))
+    return _found(mapping, octets, False, rest, at, walk)
 
 
-def _size(path: str) -> int:
-    mapping = mapped(path)
-    return 0 if mapping is None else len(mapping)
-
-
-def _found(path: str, file_id: int, octets: int, resync: bool, first: Split, begin: tuple[int, Walk]) -> list[Split]:
-    mapping = mapped(path)
-    assert mapping is not None
+def _found(mapping: mmap, octets: int, resync: bool, first: Split, at: int, walk: Walk) -> list[Split]:
     end = len(mapping)
-    at, walk = begin
     found = [first._replace(stop=None, following=None)]
     octets = max(octets, LEAST_SPLIT_OCTETS)
     peak = first.latest
@@ -162,18 +155,18 @@ def _found(path: str, file_id: int, octets: int, resync: bool, first: Split, beg
                 break
             at = place
         else:
-            for stretch in over_map(mapping, walk, at, border):
-                peak = _later(peak, mapping, stretch.walk, stretch.positions)
-                at, walk = stretch.next, stretch.after
-            # A damaged record belongs to the split before it: every split but the first begins with a good one.
-            while at < end and (probe := walk.run(mapping, at, at + 1, end, True)).problem is not None:
-                for stretch in over_map(mapping, walk, at, probe.next + 1):
+            stop: int | None = border
+            while stop is not None:
+                for stretch in over_map(mapping, walk, at, stop):
                     peak = _later(peak, mapping, stretch.walk, stretch.positions)
                     at, walk = stretch.next, stretch.after
+                # A damaged record belongs to the split before it: every split but the first begins with a good one.
+                probe = walk.run(mapping, at, at + 1, end, True)
+                stop = None if probe.problem is None or at >= end else probe.next + 1
             if at >= end:
                 break
         found[-1] = found[-1]._replace(stop=at, following=walk)
-        split = Split(path, file_id, at, walk, latest=peak)
+        split = Split(first.path, first.file_id, at, walk, latest=peak)
         if resync:
             peak = _later(peak, mapping, walk, walk.run(mapping, at, at + 1, end, True).positions)
             found[-1] = found[-1]._replace(reached=peak)
