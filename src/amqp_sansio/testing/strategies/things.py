@@ -75,6 +75,7 @@ def classes(base: type[_T]) -> list[type[_T]]:
 CODED: Final = [kind for kind in classes(Struct) if kind.__name__ != "ReplyTo"]
 CONTROLS: Final = classes(Control)
 COMMANDS: Final = classes(Command)
+_UNKNOWN: Final = st.builds(v.UnknownStruct, st.integers(0x70, 0x7F), U8, st.binary(max_size=20))
 _HEADERS: Final = (DeliveryProperties, FragmentProperties, MessageProperties, FileProperties, StreamProperties)
 
 
@@ -90,8 +91,7 @@ def commands() -> st.SearchStrategy[Command]:
 
 def header_structs() -> st.SearchStrategy[Struct]:
     """Generates structs that a header segment may hold, known or unknown."""
-    unknown = st.builds(v.UnknownStruct, st.integers(0x70, 0x7F), U8, st.binary(max_size=20))
-    return st.one_of(*[things(kind) for kind in _HEADERS], unknown)
+    return st.one_of(*[things(kind) for kind in _HEADERS], _UNKNOWN)
 
 
 def headers(max_size: int = 3) -> st.SearchStrategy[tuple[Struct, ...]]:
@@ -102,7 +102,7 @@ def headers(max_size: int = 3) -> st.SearchStrategy[tuple[Struct, ...]]:
 def structs(inner: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[Struct]:
     """Generates coded structs, known and unknown."""
     known = st.one_of([st.deferred(lambda kind=kind: things(kind, inner)) for kind in CODED])  # type: ignore[misc]
-    return st.one_of(known, st.builds(v.UnknownStruct, st.integers(0x70, 0x7F), U8, st.binary(max_size=20)))
+    return st.one_of(known, _UNKNOWN)
 
 
 def values(inside: st.SearchStrategy[Struct] | None = None) -> st.SearchStrategy[Value]:
