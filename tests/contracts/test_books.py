@@ -91,7 +91,6 @@ REASONS: dict[str, str] = {
     "testing/speech/commands.py TransferVoice._acquiring": OUR,
     "testing/speech/commands.py SubscriptionVoice._waiting": OUR,
     "testing/speech/contents.py ContentVoice._cancels": OUR,
-    "testing/speech/contents.py ContentVoice._deliveries": OUR,
 }
 
 
