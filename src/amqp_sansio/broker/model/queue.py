@@ -36,7 +36,7 @@ POLICIES: Final = (REJECT, RING, SELF_DESTRUCT)
 
 
 def level_of(priority: int, levels: int) -> int:
-    """Returns the level of a priority, 0 to `levels` - 1: lowest and highest priorities share levels, evenly around the middle.
+    """Returns the level of a priority, 0 to `levels` - 1: the lowest priorities share level 0, the highest the last one.
 
     Rule message.priority-level-implementation.
     """
