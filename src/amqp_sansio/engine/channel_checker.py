@@ -249,7 +249,7 @@ class ChannelChecker(Checker):
         return self._read_exactly(payload)
 
     def _read_exactly(self, payload: bytes) -> Method | Control:
-        """Reads a method by the dialect.  If only another edition can read it, notes so: who runs the observer chooses the
+        """Reads a method by the dialect.  If only another edition can read it, notes so: the observer's caller chooses the
         edition."""
         try:
             return self._deliveries.read(payload)
