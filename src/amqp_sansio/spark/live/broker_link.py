@@ -157,6 +157,14 @@ class Link:
         """Rolls branches back; otherwise like `commit`."""
         return self._decide(branches, Session.rollback)
 
+    def must_keep(self, prepared: XaStatus, what: str) -> None:
+        """Raises LiveSetupError for an answer to dtx.prepare that is not XA_OK; `what` the broker then does not keep."""
+        if prepared != XaStatus.XA_OK:
+            raise LiveSetupError(
+                f"{self.access.shown}: the broker answers {prepared.name} to dtx.prepare of a branch with messages in it: "
+                f"it does not keep what it {what}; choose mode at-least-once"
+            )
+
     def _decide(self, branches: Iterable[Xid], how: Callable[[Session, Xid], None]) -> list[tuple[Xid, XaStatus | None]]:
         said: list[tuple[Xid, XaStatus | None]] = []
         with self.told():

@@ -6,7 +6,6 @@ from typing import Final
 
 from amqp_sansio.errors import BranchFailed, SessionFailed
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spec.codes import XaStatus
 
 LASTING: Final = frozenset([403, 404, 530, 531, 540, 541, 542])
 """Codes of refusals that would be repeated: no permission, not found, not implemented, invalid argument."""
@@ -28,11 +27,3 @@ def refused(where: str, error: SessionFailed | BranchFailed, hint: str = "") -> 
     """Returns the error for a refusal of the broker."""
     lasting = isinstance(error, SessionFailed) and error.code in LASTING
     return (LiveSetupError if lasting else LiveError)(f"{where}: {error}{hint}")
-
-
-def forgetful(where: str, status: XaStatus, how: str) -> LiveSetupError:
-    """Returns the error for a broker that cannot prepare messages that it `how` ("accepts", "is given")."""
-    return LiveSetupError(
-        f"{where}: the broker answers {status.name} to dtx.prepare of a branch with messages in it: "
-        f"it does not keep what it {how}; choose mode at-least-once"
-    )

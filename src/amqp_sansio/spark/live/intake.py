@@ -13,7 +13,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, SessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spark.live.broker_link import Link, give_time
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, forgetful
+from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.options import Access
 from amqp_sansio.spark.live.segment import Taken
 from amqp_sansio.spec.codes import XaStatus
@@ -132,9 +132,7 @@ class Intake:
 
     def prepare(self, branch: Xid) -> None:
         """Prepares the branch, so that the broker can commit it whatever happens.  Raises LiveError when it does not."""
-        status = self._ask(lambda: self._session._talk.transactions.prepare(branch))
-        if status != XaStatus.XA_OK:
-            raise forgetful(self.link.access.shown, status, "accepts")
+        self.link.must_keep(self._ask(lambda: self._session._talk.transactions.prepare(branch)), "accepts")
 
     def commit(self, branch: Xid) -> None:
         """Commits: the messages are gone from their queues.  Raises LiveError when that is not certain."""

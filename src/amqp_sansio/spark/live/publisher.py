@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from amqp_sansio.adapters.sync import Pending, Session
 from amqp_sansio.errors import EncodeError, MessageReturned
 from amqp_sansio.spark.live.broker_link import Link, give_time
-from amqp_sansio.spark.live.errors import LiveSetupError, forgetful
+from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.identity import SINK, branch, word
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, Access
@@ -80,8 +80,7 @@ class Publisher:
                 raise LiveSetupError(f"{self.access.shown}: {error}") from None
             if status == XaStatus.XA_RDONLY and not mandatory:  # no queue took any, which is allowed
                 return Published("", rows, octets)
-            if status != XaStatus.XA_OK:
-                raise forgetful(self.access.shown, status, "is given")
+            link.must_keep(status, "is given")
             return Published(word(name), rows, octets)
 
     def _send(self, session: Session, first: Outgoing, others: Iterable[Outgoing]) -> tuple[int, int]:
