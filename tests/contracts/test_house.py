@@ -62,6 +62,7 @@ REVIEWED = {
     "broker/model/queue.py": "one queue and its dispatcher, which call each other for every message",
     "broker/model/queueing.py": "how messages come to queues and leave them, and how many there may be",
     "broker/transactions/coordinator.py": "the coordinator of a virtual host, and the branches that it alone keeps",
+    "captures/columns/replay.py": "the packets of one connection: one by one, and in batches in its steady state",
     "captures/conversation.py": "one conversation: how it is recognised, and what each side says in it",
     "captures/flows.py": "the connections of a capture: to which of them a segment belongs, and when each is over",
     "captures/replay/sessions.py": "one attachment of a session, and the sessions of a connection, whose rows it writes",

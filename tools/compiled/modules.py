@@ -21,7 +21,6 @@ PATTERNS: Final = (
     "captures/replay/*.py",
     "captures/columns/messages.py",
     "captures/columns/replay.py",
-    "captures/columns/runs.py",
     "captures/columns/tables.py",
 )
 """Patterns of files under src/amqp_sansio; packages themselves (`__init__`) are never compiled."""

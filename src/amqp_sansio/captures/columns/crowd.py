@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from amqp_sansio.captures.columns.gathered import Gathered, Records
 from amqp_sansio.captures.columns.heads import edges_of
-from amqp_sansio.captures.columns.replay import ConnectionReplay, Ends, ends_of
-from amqp_sansio.captures.columns.runs import listed
+from amqp_sansio.captures.columns.replay import ConnectionReplay, Ends, ends_of, listed
 from amqp_sansio.captures.replay.options import ReplayOptions
 
 ENDS: Final = ("src", "sport", "dst", "dport")
