@@ -65,6 +65,7 @@ REVIEWED = {
     "captures/columns/replay.py": "the packets of one connection: one by one, and in batches in its steady state",
     "captures/conversation.py": "one conversation: how it is recognised, and what each side says in it",
     "captures/flows.py": "the connections of a capture: to which of them a segment belongs, and when each is over",
+    "captures/replay/rows.py": "the rows of a connection: those that are due, and those still open",
     "captures/replay/sessions.py": "one attachment of a session, and the sessions of a connection, whose rows it writes",
     "conversation/talk.py": "one session of a client: its calls, and what becomes of them",
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",

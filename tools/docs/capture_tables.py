@@ -6,7 +6,7 @@ from typing import Final
 
 from amqp_sansio.captures.former import FORMER_VERSION
 from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL
-from amqp_sansio.captures.replay import half
+from amqp_sansio.captures.replay import rows
 from amqp_sansio.captures.schema import Table
 from amqp_sansio.captures.tables import COMMON, PARTITIONS, SCHEMA_VERSION, TABLES
 from amqp_sansio.captures.views import VIEWS
@@ -26,9 +26,9 @@ too. This is schema version {SCHEMA_VERSION}; readers also accept folders of ver
 A nullable column is null if its value cannot be known: the capture began later, or octets are missing. What depends on them
 has the outcome `unknown` and is no violation. Each loss is one row of `violations` with the rule `gap`.
 
-A row is written when no later word can change it. Open rows wait within limits: {half.OPEN_MESSAGES} messages and
-{half.OPEN_COMMANDS} other commands of each side of a session, beyond which the oldest is written as `unknown`; a published
-message waits for an accept, which not every broker sends, until {half.GRACE_MESSAGES} later ones are complete.
+A row is written when no later word can change it. Open rows wait within limits: {rows.OPEN_MESSAGES} messages and
+{rows.OPEN_COMMANDS} other commands of each side of a session, beyond which the oldest is written as `unknown`; a published
+message waits for an accept, which not every broker sends, until {rows.GRACE_MESSAGES} later ones are complete.
 
 """
 

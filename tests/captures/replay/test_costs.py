@@ -7,12 +7,11 @@ from collections.abc import Callable
 import pytest
 from tests.captures.replay.books import ByHand, Line
 from tests.captures.replay.made import ids, message
-from tests.captures.replay.test_half import command
+from tests.captures.replay.test_rows import command
 from tests.steps import assert_linear
 
 from amqp_sansio.captures.replay.branches import Branches, name_of
-from amqp_sansio.captures.replay.half import Half
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import Half, Rows
 from amqp_sansio.captures.replay.sessions import Session
 from amqp_sansio.captures.replay.transactions import ENDING, Transactions
 from amqp_sansio.ledger.credit import INFINITE

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from tests.captures.replay.made import ids, message, named
 
-from amqp_sansio.captures.replay.half import Half
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import Half, Rows
 from amqp_sansio.captures.replay.transactions import Transactions
 
 

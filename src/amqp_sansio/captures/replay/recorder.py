@@ -11,10 +11,9 @@ from amqp_sansio.captures.flows import Talk, address
 from amqp_sansio.captures.packet import packet_place
 from amqp_sansio.captures.replay.controls import Controls
 from amqp_sansio.captures.replay.families import HISTORIES
-from amqp_sansio.captures.replay.half import C_COMPLETED, C_LAST
 from amqp_sansio.captures.replay.history import History
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import Properties, Rows, place
+from amqp_sansio.captures.replay.rows import C_COMPLETED, C_LAST, Properties, Rows, place
 from amqp_sansio.captures.tables import TRANSACTIONS
 from amqp_sansio.engine.observed import Answered, Transfers
 from amqp_sansio.engine.observer import Speaker

@@ -12,10 +12,20 @@ from amqp_sansio.captures.json_values import fields_text, struct_text, text_of
 from amqp_sansio.captures.packet import packet_place
 from amqp_sansio.captures.replay.branches import Branch, Branches
 from amqp_sansio.captures.replay.credit import Books, CreditLine, Subscription
-from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.history import History
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import NOTHING, OUTSIDE, Demarcation, Fate, Kind, Message, Properties, Rows, properties_of
+from amqp_sansio.captures.replay.rows import (
+    NOTHING,
+    OUTSIDE,
+    Demarcation,
+    Fate,
+    Half,
+    Kind,
+    Message,
+    Properties,
+    Rows,
+    properties_of,
+)
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
 from amqp_sansio.engine.observed import Answered, Transfers, TransferSeen
 from amqp_sansio.errors import DecodeError
@@ -246,8 +256,9 @@ class Session:
                 self._begin_tx()
             if self.tx is not None:
                 self.tx.ends(time, id, isinstance(command, Commit))
-        else:
+        elif command.VERB.startswith("message."):
             self.credit.hear(time, command)
+        elif command.VERB.startswith("dtx."):
             xid = self._branches.said(command, time, id)
             if xid is None:
                 return

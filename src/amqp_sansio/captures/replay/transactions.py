@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.captures.replay.half import Half
-from amqp_sansio.captures.replay.rows import Message, Rows, passed
+from amqp_sansio.captures.replay.rows import Half, Message, Rows, passed
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import RangeSet
 
