@@ -28,7 +28,6 @@ from amqp_sansio.tables.session import COMMAND_SPEAKERS
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-_QOS: Final = (file.Qos, file.QosOk, stream.Qos, stream.QosOk)
 _CONSUMING: Final = (file.ConsumeOk, file.Cancel, stream.ConsumeOk, stream.Cancel, stream.Deliver)
 _STAGING: Final = (file.Open, file.OpenOk, file.Stage)
 
@@ -39,14 +38,8 @@ CONTENT_VERBS: Final = frozenset(verb for verb in COMMAND_SPEAKERS if verb.start
 }
 """Every command of the two classes."""
 
-_HEADERS: Final = {
-    "file.stage": "file.file-properties",
-    "file.return": "file.file-properties",
-    "stream.publish": "stream.stream-properties",
-    "stream.return": "stream.stream-properties",
-    "stream.deliver": "stream.stream-properties",
-}
-"""Commands whose content must have a header, and the struct in it."""
+_HEADED: Final = ("file.stage", "file.return", "stream.publish", "stream.return", "stream.deliver")
+"""Commands whose content must have a header: file-properties or stream-properties, by their class."""
 
 _RETURN_CODES: Final = (311, 312, 313)
 
@@ -65,7 +58,7 @@ class ContentClass:
 
     def machine(self, command: Command) -> Machine:
         """Returns the machine for a command that concerns neither a tag nor a file."""
-        return self.qos if isinstance(command, _QOS) else self.publishing
+        return self.qos if isinstance(command, file.Qos | file.QosOk | stream.Qos | stream.QosOk) else self.publishing
 
     def forget(self) -> None:
         """Records a gap."""
@@ -109,8 +102,9 @@ class Contents:
         `header`: whether it has one; `octets`: the size of its body; None when unknown.
         """
         verb = command.VERB
-        if header is False and verb in _HEADERS:
-            legal = (f"{verb} with {_HEADERS[verb]}",)
+        if header is False and verb in _HEADED:
+            name = verb.partition(".")[0]
+            legal = (f"{verb} with {name}.{name}-properties",)
             return Objection(f"{verb}.header", f"{verb} without header", legal, ErrorCode.COMMAND_INVALID, "it has a header")
         code = command.reply_code if isinstance(command, file.Return | stream.Return) else None
         if code is not None and code not in _RETURN_CODES:

@@ -18,7 +18,6 @@ from amqp_sansio.tables.connection import CLIENT
 from amqp_sansio.tables.consumer import COMPLETED
 from amqp_sansio.tables.file import OPEN, OPEN_OK, STAGE, STAGING
 
-_SIZE: Final = "file.open.content-size.content-size"
 _OFFSET: Final = "file.open-ok.staged-size.behavior"
 _WAITS: Final = {
     OPEN: "another file is being staged, and the answers do not say which file they are about",
@@ -64,7 +63,7 @@ class Staging:
             rest = self._size - self._offset
             if octets != rest:
                 text = f"{self._size} octets were announced, of which {self._offset} were staged before"
-                rule = _OFFSET if self._offset else _SIZE
+                rule = _OFFSET if self._offset else "file.open.content-size.content-size"
                 said, legal = f"{verb} with {octets} octets", (f"{verb} with {rest} octets",)
                 return Objection(rule, said, legal, ErrorCode.INVALID_ARGUMENT, text)
         return None
@@ -122,10 +121,6 @@ class Staging:
 
 
 _MOVES: Final = rows.DELIVERY.moves
-_ZERO: Final = "file.deliver.delivery-tag.non-zero"
-_VALID: Final = "file.ack.multiple.validation"
-_LOCAL: Final = "file.reject.delivery-tag.session-local"
-_WINDOW: Final = "file.qos.prefetch-count.prefetch-discretion"
 
 
 Delivery: TypeAlias = tuple[str, int | None, int, int]
@@ -171,7 +166,9 @@ class Deliveries:
         said = f"{command.VERB} with tag {tag}"
         if not tag:
             text = "zero stands for all deliveries so far"
-            return Objection(_ZERO, said, ("a tag that is not 0",), ErrorCode.ILLEGAL_ARGUMENT, text)
+            return Objection(
+                "file.deliver.delivery-tag.non-zero", said, ("a tag that is not 0",), ErrorCode.ILLEGAL_ARGUMENT, text
+            )
         if acks is False:
             return None
         if tag in self._open:
@@ -187,7 +184,7 @@ class Deliveries:
             text = f"{len(self._open)} messages of {self._octets} octets wait for acknowledgements"
             size = f"{most_octets} octets" if most_octets else ""
             legal = (f"at most {' and '.join(part for part in (f'{messages} messages' if messages else '', size) if part)}",)
-            return Objection(_WINDOW, said, legal, ErrorCode.ILLEGAL_STATE, text)
+            return Objection("file.qos.prefetch-count.prefetch-discretion", said, legal, ErrorCode.ILLEGAL_STATE, text)
         return None
 
     def check_ack(self, command: file.Ack | file.Reject) -> Objection | None:
@@ -198,7 +195,7 @@ class Deliveries:
         if tag in self._open or tag in self._perhaps or (self.late and tag):
             return None
         legal = tuple([f"{command.VERB} with tag {known}" for known in some(self._open)])
-        rule = _VALID if isinstance(command, file.Ack) else _LOCAL
+        rule = "file.ack.multiple.validation" if isinstance(command, file.Ack) else "file.reject.delivery-tag.session-local"
         said = f"{command.VERB} with tag {tag}"
         text = "no delivery of this session with that tag waits for it"
         return Objection(rule, said, legal, ErrorCode.INVALID_ARGUMENT, text)

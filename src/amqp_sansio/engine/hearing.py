@@ -345,9 +345,6 @@ def exception_of(received: execution.Exception_) -> tuple[int | None, int | None
 # objection when the command is invalid.
 
 
-_UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
-
-
 def _no_such(what: str, said: str, value: int) -> Objection:
     """Returns the objection to a number that the domain does not define."""
     return Objection(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, f"no such {what.partition('.')[2]}")
@@ -359,8 +356,8 @@ def _note_subscribe(session: Session, id: int, command: message.Subscribe) -> Ob
     if command.accept_mode == NONE and (wrong := demarcation.hear_subscribe(session)) is not None:
         return wrong
     if destination in subscribers:
-        said, text = f"{command.VERB} {destination!r}", "subscribed already"
-        return Objection(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
+        rule, said = "message.subscribe.destination.unique-subscriber-destination", f"{command.VERB} {destination!r}"
+        return Objection(rule, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, "subscribed already")
     if len(subscribers) >= session.limits.subscriptions:
         most = session.limits.subscriptions
         text = f"more than {most} subscriptions"
