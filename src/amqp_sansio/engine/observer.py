@@ -14,6 +14,7 @@ from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
 from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in
 from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
+from amqp_sansio.errors.core import many
 from amqp_sansio.events import HeaderSeen, Note, OpaqueSeen, Violation
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
@@ -227,7 +228,7 @@ class Observer:
             at = ear.received
             ear.lost(what)
             self._lose(speaker)
-            self._checker.say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
+            self._checker.say(speaker, at, ear.received, Note("gap", f"{many(what, 'octet is', 'octets are')} missing"))
 
     def _close(self, speaker: Speaker) -> None:
         """Reports the end of `speaker`, all of whose events were returned."""
@@ -237,7 +238,7 @@ class Observer:
             if ear.heard:
                 self._checker.say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen("no frame was found"))
         elif ear.rest:
-            text = f"the last {ear.rest} octets belong to a frame that did not come whole"
+            text = f"the last {many(ear.rest, 'octet belongs', 'octets belong')} to a frame that did not come whole"
             self._checker.say(speaker, end - ear.rest, end, Note("stream.cut", text))
         if self._eof and self._dialect is not None:
             self._checker.findings.speaker = speaker
@@ -328,7 +329,7 @@ class Observer:
                 self._checker.header(speaker, False)
                 findings.note(rule, mismatch(header.octets, client))
         elif end < SIZE:
-            findings.note(rule, f"the {who} ends within its protocol header, after {end} octets")
+            findings.note(rule, f"the {who} ends within its protocol header, after {many(end, 'octet')}")
             ear.be_opaque("within a protocol header", end)
         elif not header.amqp:
             server = self._ears["S"]  # it began with our protocol header, or something in its middle could be read

@@ -19,6 +19,11 @@ def many(number: int, one: str, more: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
+def too_large(size: int, left: int) -> str:
+    """Says that something is larger than the rest of the octets that hold it."""
+    return f"its size, {size}, goes beyond the {many(left, 'octet that is', 'octets that are')} left"
+
+
 def session_name(name: bytes) -> str:
     """Returns the name of a session for a text: in quotes, as octets only where it is not printable UTF-8."""
     text = name.decode(errors="backslashreplace")

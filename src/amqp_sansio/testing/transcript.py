@@ -6,6 +6,7 @@ from typing import Final
 
 from amqp_sansio.dialects import DEFAULT, READABLE, Dialect
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.errors.core import many
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import DEFAULT_LIMITS
@@ -60,8 +61,8 @@ class Ear:
             shown = f"{fields_of(word)}{' sync' if sync else ''}"
         except DecodeError as error:
             shown = f" that cannot be read: {error}"
-        content = "" if thing.header is None else f", header of {len(thing.header)} octets"
-        content += "" if thing.body is None else f", body of {len(thing.body)} octets"
+        content = "" if thing.header is None else f", header of {many(len(thing.header), 'octet')}"
+        content += "" if thing.body is None else f", body of {many(len(thing.body), 'octet')}"
         return f"[{thing.channel}] {codec.said_in(thing)}{shown}{content}"
 
 

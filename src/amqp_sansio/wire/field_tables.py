@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Final, Protocol, TypeGuard
 
 from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.errors.core import many, too_large
 from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
 from amqp_sansio.spec.fields import DEEPEST, Field, FieldTable
 from amqp_sansio.spec.values import Datetime
@@ -210,7 +211,7 @@ class _Tables:
         while at < stop:
             name_end = at + 1 + b[at]
             if name_end >= stop:
-                raise DecodeError("", at, f"a name of {b[at]} octets and a letter go beyond the end", 502)
+                raise DecodeError("", at, f"a name of {many(b[at], 'octet')} and a letter go beyond the end", 502)
             try:
                 name = b[at + 1 : name_end].decode("utf-8", self._reading.text)
             except UnicodeDecodeError:
@@ -271,7 +272,7 @@ def _read_form(kind: str, letter: str, b: bytes, at: int, end: int) -> tuple[Fie
     form = FORMS[kind]
     stop = at + form.size
     if stop > end:
-        raise DecodeError("", at, f"needs {form.size} octets, {end - at} are left", 502)
+        raise DecodeError("", at, f"needs {many(form.size, 'octet')}, {end - at} are left", 502)
     parts = form.unpack_from(b, at)
     value: object = parts[0]
     if kind == "decimal":
@@ -322,7 +323,7 @@ def _span(b: bytes, p: int, end: int) -> tuple[int, int]:
         raise DecodeError("", p, f"its size takes 4 octets, {max(0, end - p)} are left", 502)
     size = u32(b, p)[0]
     if size > end - p - 4:
-        raise DecodeError("", p, f"its size, {size}, goes beyond the {end - p - 4} octets that are left", 502)
+        raise DecodeError("", p, too_large(size, end - p - 4), 502)
     return p + 4, p + 4 + size
 
 
@@ -330,5 +331,5 @@ def _short_span(b: bytes, p: int, end: int) -> tuple[int, int]:
     if p >= end:
         raise DecodeError("", p, "its size takes 1 octet, 0 are left", 502)
     if b[p] > end - p - 1:
-        raise DecodeError("", p, f"its size, {b[p]}, goes beyond the {end - p - 1} octets that are left", 502)
+        raise DecodeError("", p, too_large(b[p], end - p - 1), 502)
     return p + 1, p + 1 + b[p]

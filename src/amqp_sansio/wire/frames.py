@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.errors import EncodeError
+from amqp_sansio.errors.core import many
 from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.wire.framing import BODY, COMMAND, CONTROL, HEADER, Malformed
 from amqp_sansio.wire.primitives import put_frame_header as _head
@@ -103,7 +104,7 @@ def uncuttable(flags: int, size: int, channel: int, offset: int) -> Malformed:
         rule, text, said = "frame.version", "the framing version must be 0", f"framing version {flags >> 6}"
         legal = "framing version 0"
     else:
-        rule, text, said = "frame.size", "a frame is at least as large as its header", f"a frame of {size} octets"
+        rule, text, said = "frame.size", "a frame is at least as large as its header", f"a frame of {many(size, 'octet')}"
         legal = "12 octets or more"
     return Malformed(rule, text, 501, channel, offset, True, said, (legal,))
 

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.errors.core import many, too_large
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import BodyContent, Struct
 from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32, encode_texts
@@ -195,12 +196,12 @@ def read_fields(
 def _read_struct(full: str, shape: Shape, shapes: Shapes, b: bytes, p: int, end: int, reading: Reading) -> tuple[object, int]:
     kind, fields, size, key = shape
     if p + size > end:
-        raise DecodeError(full, p, f"its size takes {size} octets, {max(0, end - p)} are left")
+        raise DecodeError(full, p, f"its size takes {many(size, 'octet')}, {max(0, end - p)} are left")
     length = u16(b, p)[0] if size == 2 else u32(b, p)[0]
     start = p + size
     stop = start + length
     if stop > end:
-        raise DecodeError(full, p, f"its size, {length}, goes beyond the {end - start} octets that are left")
+        raise DecodeError(full, p, too_large(length, end - start))
     if length == 0:
         return kind(), stop
     head = 2 if key is None else 4
@@ -322,7 +323,7 @@ def _put_struct(value: Value, shape: Shape, shapes: Shapes) -> bytes:
 
 def _missing(what: str, p: int, end: int, stop: int | None = None, code: int = 503) -> DecodeError:
     """Returns the error for a value at `p` that exceeds `end`; `stop` is its own end, if known."""
-    wanted = "octets are missing:" if stop is None else f"needs {stop - p} octets,"
+    wanted = "octets are missing:" if stop is None else f"needs {many(stop - p, 'octet')},"
     return DecodeError(what, p, f"{wanted} {max(0, end - p)} are left", code)
 
 
@@ -375,7 +376,7 @@ def read_arguments(
         if send is None:
             values[name] = value
     if p < end:
-        raise DecodeError(what, p, f"{end - p} octets stand behind its last argument", 502)
+        raise DecodeError(what, p, f"{many(end - p, 'octet stands', 'octets stand')} behind its last argument", 502)
     return kind(**values)
 
 

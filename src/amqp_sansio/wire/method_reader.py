@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import ClassVar, Final, TypeAlias, cast
 
+from amqp_sansio.errors.core import many
 from amqp_sansio.limits import Limits
 from amqp_sansio.wire.framing import (
     BODY,
@@ -264,7 +265,7 @@ class MethodReader(Reader):
         if kind == HEARTBEAT:
             if not channel and not payload:
                 return Assembly(0, 0, CONTROL, b"", None, None, start, end)
-            said = f"a heartbeat of {len(payload)} octets on channel {channel}"
+            said = f"a heartbeat of {many(len(payload), 'octet')} on channel {channel}"
             self._tell(
                 "frame.heartbeat", "a heartbeat is empty, on channel 0", _FRAME_ERROR, channel, start, said, ("channel 0",)
             )
@@ -287,7 +288,7 @@ class MethodReader(Reader):
                 _method_of(payload), ("header", "body"), partial,
             )  # fmt: skip
         if len(payload) < 4:
-            said = f"a method frame of {len(payload)} octets"
+            said = f"a method frame of {many(len(payload), 'octet')}"
             self._tell(
                 "frame.method", "class and method take 4 octets", _FRAME_ERROR, channel, start, said, ("4 octets or more",)
             )
@@ -406,7 +407,7 @@ class MethodReader(Reader):
             return None
         class_code = u16(partial.payload, 0)[0]
         if len(payload) < HEADER_HEAD:
-            said, legal = f"a header of {len(payload)} octets", f"{HEADER_HEAD} octets or more"
+            said, legal = f"a header of {many(len(payload), 'octet')}", f"{HEADER_HEAD} octets or more"
             self._refuse(channel, "content.header", "not the header of a content", _FRAME_ERROR, start, said, legal)
             return None
         if (of := u16(payload, 0)[0]) != class_code:
@@ -446,7 +447,8 @@ class MethodReader(Reader):
             return None
         partial = self._open[channel]
         if len(payload) > left:
-            said, legal = f"{len(payload)} octets", f"at most {left} octets, which are left of the body"
+            legal = f"at most {many(left, 'octet, which is', 'octets, which are')} left of the body"
+            said = many(len(payload), "octet")
             self._refuse(channel, "content.size", "more octets than the header says", _FRAME_ERROR, start, said, legal)
             return None
         if not payload:

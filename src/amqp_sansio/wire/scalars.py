@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.errors.core import many
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.values import OpaqueValue, Value
 from amqp_sansio.wire.primitives import (
@@ -80,10 +81,11 @@ def span(code: int, b: bytes, p: int, end: int) -> tuple[int, int]:
     else:
         start += width
         if start > end:
-            raise DecodeError(f"type 0x{code:02x}", p, f"its length takes {width} octets, {end - p} are left")
+            raise DecodeError(f"type 0x{code:02x}", p, f"its length takes {many(width, 'octet')}, {end - p} are left")
         stop = start + int.from_bytes(b[p:start], "big")
     if stop > end or stop > len(b):
-        raise DecodeError(f"type 0x{code:02x}", p, f"needs {stop - start} octets, {max(0, min(end, len(b)) - start)} are left")
+        left = max(0, min(end, len(b)) - start)
+        raise DecodeError(f"type 0x{code:02x}", p, f"needs {many(stop - start, 'octet')}, {left} are left")
     return start, stop
 
 

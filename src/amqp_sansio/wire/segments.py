@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from struct import error
 from typing import Any, ClassVar, Final, TypeAlias
 
+from amqp_sansio.errors.core import many
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Command
 from amqp_sansio.wire.frames import (
@@ -220,7 +221,7 @@ class Assembler:
             code = 501 if partial.kind == CONTROL or limit == "empty_frames" else 506
             self._report(
                 f"limits.{limit}", f"more than our limit {limit}", code, partial.channel, start,
-                f"a {KINDS[partial.segment]} frame with {octets} octets", (f"{limit} {value}",), partial.method,
+                f"a {KINDS[partial.segment]} frame with {many(octets, 'octet')}", (f"{limit} {value}",), partial.method,
             )  # fmt: skip
             segment = -1 if flags & LAST_FRAME else partial.segment
             self.pass_over(key, flags, partial.track, partial.channel, start, segment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.errors.core import too_large
 from amqp_sansio.kernel.serials import RangeSet, serial_add, serial_le, serial_lt
 from amqp_sansio.spec.values import ByteRanges
 from amqp_sansio.wire.primitives import PAIRS32, PAIRS64, get_pair32, put_pair32, put_pair64, put_set_of_one, put_u16, u16
@@ -19,7 +20,7 @@ def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
     start = p + 2
     stop = start + size
     if stop > end:
-        raise DecodeError("sequence-set", p, f"its size, {size}, goes beyond the {max(0, end - start)} octets that are left")
+        raise DecodeError("sequence-set", p, too_large(size, max(0, end - start)))
     if size == 8:
         low, high = get_pair32(b, start)
         if not serial_le(low, high):
@@ -69,7 +70,7 @@ def read_byte_ranges(b: bytes, p: int, end: int, reading: Reading, depth: int) -
     start = p + 2
     stop = start + size
     if stop > end:
-        raise DecodeError("byte-ranges", p, f"its size, {size}, goes beyond the {max(0, end - start)} octets that are left")
+        raise DecodeError("byte-ranges", p, too_large(size, max(0, end - start)))
     if size % 16:
         raise DecodeError("byte-ranges", p, f"a range takes 16 octets; {size} is no multiple")
     ranges = tuple(PAIRS64.iter_unpack(b[start:stop]))

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.errors.core import many, too_large
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import (
@@ -62,7 +63,7 @@ def _size(what: str, least: int, b: bytes, p: int, end: int) -> int:
         raise DecodeError(what, p, f"its size takes 4 octets, {max(0, end - p)} are left")
     size: int = u32(b, p)[0]
     if size > end - p - 4:
-        raise DecodeError(what, p, f"its size, {size}, goes beyond the {end - p - 4} octets that are left")
+        raise DecodeError(what, p, too_large(size, end - p - 4))
     if 0 < size < least:
         raise DecodeError(what, p, f"a size of {size} has no room for what must be there, {least} octets")
     return size
@@ -110,7 +111,7 @@ def _pairs(b: bytes, p: int, stop: int) -> int:
 def _read_map_slowly(b: bytes, content: int, stop: int, count: int, reading: Reading, depth: int) -> tuple[Map, int]:
     """Decodes a map with lenient text, or finds the error.  It fails wherever the fast path has failed."""
     if count * 2 > stop - content - 4:
-        raise DecodeError("map", content, f"{count} entries do not fit into {stop - content - 4} octets")
+        raise DecodeError("map", content, f"{count} entries do not fit into {many(stop - content - 4, 'octet')}")
     entries: dict[str, Value] = {}
     p = content + 4
     for _ in range(count):
@@ -124,7 +125,8 @@ def _read_map_slowly(b: bytes, content: int, stop: int, count: int, reading: Rea
 def _odd_map(entries: dict[str, Value], b: bytes, content: int, p: int, stop: int, count: int, reading: Reading) -> Map:
     """Returns the map if its entries end where its size does; a `DoubledMap` if a key repeats."""
     if p != stop:
-        raise DecodeError("map", p, f"{count} entries end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size")
+        where = "before" if p < stop else "after"
+        raise DecodeError("map", p, f"{count} entries end {many(abs(stop - p), 'octet')} {where} its size")
     if len(entries) == count:
         return Map(entries, True)
     if reading.canonical:
@@ -141,7 +143,7 @@ def read_list(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple
         return NULL_LIST, stop
     count: int = u32(b, content)[0]
     if count > size - 4:
-        raise DecodeError("list", content, f"{count} elements do not fit into {size - 4} octets")
+        raise DecodeError("list", content, f"{count} elements do not fit into {many(size - 4, 'octet')}")
     if depth >= reading.nesting:
         raise _too_deep("list", p, reading)
     items: list[Value] = []
@@ -153,7 +155,7 @@ def read_list(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple
         items.append(item)
     if p != stop:
         raise DecodeError(
-            "list", p, f"{count} elements end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size"
+            "list", p, f"{count} elements end {many(abs(stop - p), 'octet')} {'before' if p < stop else 'after'} its size"
         )
     return List(items), stop
 
@@ -171,7 +173,7 @@ def read_array(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tupl
     if least == 0 and count > reading.zero_width_elements:
         raise DecodeError("array", content, f"limit zero_width_elements is {reading.zero_width_elements}; {count} came", 506)
     if count * least > size - 5:
-        raise DecodeError("array", content, f"{count} elements of type 0x{code:02x} do not fit into {size - 5} octets")
+        raise DecodeError("array", content, f"{count} elements of type 0x{code:02x} do not fit into {many(size - 5, 'octet')}")
     if depth >= reading.nesting:
         raise _too_deep("array", p, reading)
     read = READERS[code]
@@ -182,7 +184,7 @@ def read_array(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tupl
         items.append(item)
     if p != stop:
         raise DecodeError(
-            "array", p, f"{count} elements end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size"
+            "array", p, f"{count} elements end {many(abs(stop - p), 'octet')} {'before' if p < stop else 'after'} its size"
         )
     return Array(code, items), stop
 
@@ -293,7 +295,7 @@ def _edge(
     except BAD as why:
         raise decode_error(why, what, p) from None
     if stop > end:
-        raise DecodeError(what, p, f"needs {stop - p} octets, {end - p} are left")
+        raise DecodeError(what, p, f"needs {many(stop - p, 'octet')}, {end - p} are left")
     return value, stop
 
 
