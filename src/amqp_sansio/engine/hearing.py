@@ -55,7 +55,8 @@ _new: Final = tuple.__new__  # what a NamedTuple does, at a third of the cost
 
 def hear_assembly(session: Session, assembly: Assembly) -> None:
     """Handles an undecoded command."""
-    carrier, layout = session._place.carrier, session._place.layout
+    channel = session._place
+    carrier, layout = channel.carrier, channel.layout
     payload, header, body = assembly.payload, assembly.header, assembly.body
     if session._state == "resuming" and not replaying.holds(session, assembly):
         return
@@ -75,8 +76,7 @@ def hear_assembly(session: Session, assembly: Assembly) -> None:
         return
     if isinstance(command, message.Transfer):
         subscription = session._subscriptions.current.get(command.destination or "")
-        if header is not None and session._channel is not None and (subscription is not None or session.delivers):
-            channel = session._channel
+        if header is not None and (subscription is not None or session.delivers):
             channel.channels.learn(channel.number, payload, command, sync, (session, subscription))
         event = hear_transfer(session, command, header or b"", body or b"", sync, subscription, body == b"")
         if event is not None:
