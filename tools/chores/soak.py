@@ -103,7 +103,7 @@ def main() -> int:
         marked = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-m", "soak", f"--hypothesis-seed={seed}")
         for command in (properties, witnesses, fuzz, pipeline, variants, serving, live, killed, broker_j, marked, seeds):
             failed = failed or not passes(command, environment)
-        packets = [f"tests/captures/columns/test_{each}.py" for each in ("runs", "losses")]
+        packets = [f"tests/captures/columns/test_{each}.py" for each in ("replay", "losses")]
         losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", *packets)
         failed = failed or not passes(losses, environment, min(LOSSES_SECONDS, max(end - time.monotonic(), 60.0)))
         if not failed:

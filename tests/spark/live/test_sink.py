@@ -49,9 +49,9 @@ def test_words_of_tasks_that_do_not_belong_together(served: Served, tmp_path: Pa
     writer = EpochWriter({"url": served.url, "routingKey": COPY, "journal": str(tmp_path)}, SCHEMA, False)
     none = Published("", 0, 0)
     writer.commit([], 0)
-    with pytest.raises(LiveError, match="do not belong together"):
+    with pytest.raises(LiveError, match="reported different queries"):
         writer.commit([Said(none, "one"), Said(none, "two")], 0)
-    with pytest.raises(LiveError, match="do not belong together"):
+    with pytest.raises(LiveError, match="reported different queries"):
         writer.commit([Said(none, "one"), None], 0)
     writer.abort([Said(none, "one"), None], 0)
     assert "one" in repr(Said(none, "one"))
