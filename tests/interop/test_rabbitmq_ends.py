@@ -183,8 +183,10 @@ def test_a_killed_node_leaves_in_doubt_what_it_did_not_confirm(rabbitmq: RabbitM
         talks = {dialect: stack.enter_context(Talk(rabbitmq.port, dialect)) for dialect in DIALECTS}
         channels = {dialect: talk.open() for dialect, talk in talks.items()}
         for dialect, on in channels.items():
-            talk, confirms = talks[dialect], dialect in EXTENDED
-            name = talk.declare(on, f"sansio-killed-{dialect.name}", durable=True, exclusive=False).queue
+            talks[dialect].declare(on, f"sansio-killed-{dialect.name}", durable=True, exclusive=False)
+        rabbitmq.control("eval", "mnesia:sync_log().")  # declare-ok comes before the queue is on a disk
+        for dialect, on in channels.items():
+            talk, confirms, name = talks[dialect], dialect in EXTENDED, f"sansio-killed-{dialect.name}"
             if confirms:
                 talk.answer(on, on.select_confirm(), confirm.SelectOk)
             for number in range(500):
