@@ -510,7 +510,7 @@ def test_what_is_sent_again_fills_the_outbox_and_no_more() -> None:
 
 
 def test_our_close_for_a_violation_waits_for_its_answer_and_not_for_ever(world: World) -> None:
-    """The socket is to be closed when the answer came, or in its time; either is told by `ready`."""
+    """The server closes the socket when the answer came, or after a while; `ready` names the connection in both cases."""
     world.tick(1.0)
     for answers in (True, False):
         client = world.connect()

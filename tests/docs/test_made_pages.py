@@ -143,7 +143,7 @@ def test_a_state_is_as_deep_as_it_is_far_from_the_initial_one() -> None:
 
 @pytest.mark.parametrize("table", pages.tables(), ids=lambda table: table.name)
 def test_no_box_of_a_diagram_lies_on_another_or_on_an_arrow_that_passes(table: Table) -> None:
-    """Boxes are states and what is said on arrows; two pages are as wide as a diagram may be."""
+    """Boxes show states, and arrows the words that lead to them; a diagram is at most as wide as two pages."""
     drawing = Drawing(table)
     assert drawing.width <= 2 * PAGE
     for x, y in itertools.chain(*drawing.bends):

@@ -1,4 +1,4 @@
-"""Opens a capture file, compressed or not, and says why something is none."""
+"""Opens a capture file, compressed or not, and says why a file is not a capture."""
 
 from __future__ import annotations
 

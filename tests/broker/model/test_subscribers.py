@@ -26,7 +26,7 @@ def test_nobody_is_in_a_new_rank() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 50)), max_size=60), st.lists(st.integers(0, 50), max_size=8))
 def test_the_largest_credit_is_found_if_it_is_enough(said: list[tuple[int, int]], sizes: list[int]) -> None:
-    """Each message goes to the one with the most octets, if they are enough, and what was said before the last time is void."""
+    """The index names the subscriber with the most octets, if they are enough, and forgets its earlier figures."""
     sinks = [Sink() for _ in range(5)]
     small, credit = SmallCredit(), dict[Sink, int]()
     for number, octets in said:
