@@ -11,6 +11,7 @@ python -m tools.prose [PATH ...]
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import sys
@@ -73,9 +74,15 @@ def find(paths: Iterable[Path]) -> Iterator[Finding]:
                         yield Finding(path.relative_to(ROOT).as_posix(), line + text.count("\n", 0, match.end()), near)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Returns the exit code: 0 when nothing was found, else 1."""
-    found = list(find(Path(each).resolve() for each in arguments) if arguments else find(ROOT / each for each in ROOMS))
+    parser = argparse.ArgumentParser(prog="python -m tools.prose", description="Finds texts for users that hide their actor.")
+    parser.add_argument("paths", metavar="PATH", nargs="*", type=Path, help="files or folders (default: all that users read)")
+    paths = parser.parse_args(arguments).paths or [ROOT / each for each in ROOMS]
+    for path in paths:
+        if not path.exists():
+            parser.error(f"{path} does not exist")
+    found = list(find(path.resolve() for path in paths))
     for path, line, text in found:
         print(f"{path}:{line}: {text}")
     print(f"prose: {len(found)} places")
@@ -83,4 +90,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -77,7 +77,7 @@ def test_every_verb_says_its_help_in_the_width_that_there_is(columns: int, monke
         ("--versin", "unrecognized arguments: --versin (did you mean --version?)"),
     ],
 )
-def test_an_option_that_does_not_exist_is_told_before_what_is_missing(
+def test_the_verb_reports_an_unknown_option_before_a_missing_extra(
     words: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

@@ -50,7 +50,7 @@ def test_what_comes_in_time_is_not(packets: list[Row]) -> None:
     assert looked(packets) == []
 
 
-def test_where_nothing_was_heard_before_or_no_amqp_nothing_is_late() -> None:
+def test_a_first_file_or_one_without_amqp_is_never_late() -> None:
     assert looked([packet(NOW - SECOND)], spoken=False) == []
     assert looked([packet(NOW), packet(NOW - SECOND)], latest_ns=0) == []
 

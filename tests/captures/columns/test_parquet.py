@@ -39,7 +39,7 @@ def test_a_batch_is_parted_by_day_and_broker_in_the_order_of_its_rows() -> None:
     assert list(parted(one.slice(0, 0))) == []
 
 
-def test_a_file_that_is_given_up_on_a_full_disk_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_an_abandoned_file_on_a_full_disk_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The failed run is reported by its own error; what is left of the file is not written any more."""
     rows = violations(3).drop_columns(["capture_date", "broker"])
     left = io.BytesIO()

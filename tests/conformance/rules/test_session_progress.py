@@ -56,7 +56,7 @@ def test_the_command_after_the_highest_one_is_expected() -> None:
 
 
 @pytest.mark.rule("session.expected.include-next-command")
-def test_what_follows_the_greatest_id_that_is_expected_is_said_again_too() -> None:
+def test_a_replay_includes_what_follows_the_greatest_expected_id() -> None:
     speaking, session = with_client_session(timeout=None)
     for _ in range(4):
         session.sync()

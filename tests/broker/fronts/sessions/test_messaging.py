@@ -156,7 +156,7 @@ def test_a_browser_sees_and_takes_nothing_until_it_acquires(world: World) -> Non
 
 @pytest.mark.rule("message.reject.acquisition", "message.accept.acquisition")
 @pytest.mark.parametrize("said", [message.Reject, message.Accept])
-def test_who_browses_settles_nothing_that_another_session_acquired(
+def test_a_browser_settles_nothing_that_another_session_acquired(
     world: World, said: type[message.Reject] | type[message.Accept]
 ) -> None:
     client, session = queue_with(world, b"1")
