@@ -16,7 +16,7 @@ from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.events import ConnectionClosed, Event
 from amqp_sansio.events import channel as events
-from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import pick
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, confirm, exchange, queue, tx
 from amqp_sansio.spec.methods import channel as channels

@@ -1,4 +1,4 @@
-"""Serial numbers and sets of them: the algebra equals that of plain sets, and never walks through ids."""
+"""Lines are what plain sets of numbers are, whatever ranges they are made of."""
 
 from __future__ import annotations
 
@@ -16,14 +16,62 @@ from amqp_sansio.kernel.serials import (
     HALF,
     MODULUS,
     TOP,
+    ById,
     MutableRangeSet,
+    Range,
     RangeSet,
     between,
+    check,
+    circle,
+    intersect,
+    line_of,
+    merge,
+    pick,
     serial_add,
     serial_diff,
     serial_le,
     serial_lt,
+    subtract,
 )
+
+BOTH_ENDS = [*range(12), *range(TOP - 11, TOP + 1)]
+ranges = st.lists(st.tuples(st.sampled_from(BOTH_ENDS), st.sampled_from(range(4))).map(lambda r: (r[0], (r[0] + r[1]) & TOP)))
+
+
+def ids(line: tuple[Range, ...]) -> set[int]:
+    return {id for low, high in line for id in range(low, high + 1)}
+
+
+# A line has the ids of its ranges; and intersection and difference of lines have those of the sets.
+@given(ranges, ranges)
+def test_lines_are_sets(some: list[Range], others: list[Range]) -> None:
+    a, b = line_of(some), line_of(others)
+    assert ids(a) == {(low + n) & TOP for low, high in some for n in range(((high - low) & TOP) + 1)}
+    assert merge(sorted(a + b)) == line_of([*some, *others])
+    assert ids(intersect(a, b)) == ids(a) & ids(b)
+    assert ids(subtract(a, b)) == ids(a) - ids(b)
+
+
+# Each range of a line ends before the next one begins, with a number between that is in neither.
+@given(ranges)
+def test_no_two_ranges_touch(some: list[Range]) -> None:
+    line = line_of(some)
+    assert all(low <= high for low, high in line)
+    assert all(before[1] + 1 < after[0] for before, after in itertools.pairwise(line))
+
+
+def test_on_the_circle_ranges_follow_the_widest_gap() -> None:
+    assert circle(((0, 1), (5, 6))) == ((0, 1), (5, 6))
+    assert circle(((0, 1), (TOP - 1, TOP))) == ((TOP - 1, 1),)
+
+
+@pytest.mark.parametrize("bad", [-1, TOP + 1])
+def test_a_number_that_is_no_serial_number_is_refused(bad: int) -> None:
+    with pytest.raises(ValueError, match="is not a serial number"):
+        check(bad)
+    with pytest.raises(ValueError, match="is not a serial number"):
+        line_of([(bad, 0)])
+
 
 # A small universe of ids that lies across the top, so that sets of ints can be the model.
 NEAR_TOP = [(TOP - 11 + n) & TOP for n in range(24)]
@@ -287,3 +335,59 @@ def test_updating_one_range_by_another_adds_what_is_new(low: int, high: int, fir
     ids = MutableRangeSet(RangeSet.span(NEAR_TOP[low], NEAR_TOP[high]))
     ids.update(RangeSet.span(NEAR_TOP[first], NEAR_TOP[last]))
     assert {at for at, id in enumerate(NEAR_TOP) if id in ids} == {*range(low, high + 1), *range(first, last + 1)}
+
+
+@given(models, models)
+def test_pick_finds_the_live_ids_in_order(asked: frozenset[int], live: frozenset[int]) -> None:
+    order = [id for id in NEAR_TOP if id in asked and id in live]
+    assert pick(made(asked), dict.fromkeys(live)) == order
+
+
+def test_picking_from_ranges_of_billions_costs_nothing() -> None:
+    live = {5: "a", TOP: "b", 700: "c"}
+    assert pick(RangeSet([(0, TOP)]), live) == [5, 700, TOP]
+    assert pick(RangeSet([(10, 10 + HALF)]), live) == [700]
+    assert pick(EMPTY, live) == []
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["set", "remove", "del", "add_all", "drop", "run", "take", "one"]), st.integers(0, 11))),
+    st.data(),
+)
+def test_a_dict_by_ids_finds_what_a_dict_holds(script: list[tuple[str, int]], data: st.DataObject) -> None:
+    """Whatever came and went: the keys in a set of ids, in their order, across the top of the numbers too."""
+    base = data.draw(st.sampled_from([0, TOP - 5]))
+    kept, model = ById[str](), dict[int, str]()
+    for verb, number in script:
+        id = (base + number) & TOP
+        if verb == "set":
+            kept[id] = model[id] = f"{number}"
+        elif verb == "add_all":
+            kept.add_all({id: "x"})
+            model[id] = "x"
+        elif verb == "drop":
+            assert kept.drop(id) == model.pop(id, None)
+        elif verb == "run":
+            values = ["y"] * min(3, TOP - id + 1)
+            kept.run(id, values)
+            model.update(zip(range(id, id + len(values)), values, strict=True))
+        elif verb in ("take", "one"):
+            some = RangeSet([(id, id if verb == "one" else (id + 3) & TOP)])
+            assert kept.take(some) == [model.pop(id) for id in pick(some, model)]
+        elif id in model and verb == "remove":
+            assert kept.remove(id) == model.pop(id)
+        elif id in model:
+            del kept[id], model[id]
+    assert kept == model
+    low, high = sorted((data.draw(st.integers(0, 11)), data.draw(st.integers(0, 11))))
+    ids = RangeSet([((base + low) & TOP, (base + high) & TOP)])
+    asked = [(base + number) & TOP for number in range(low, high + 1)]
+    assert kept.among(ids) == [id for id in asked if id in model]
+    kept.clear()
+    assert kept.among(ids) == []
+
+
+def test_at_a_bound_the_oldest_goes() -> None:
+    table = ById[str]()
+    assert [table.push(id, name, 2) for id, name in ((7, "a"), (3, "b"), (5, "c"), (4, "d"))] == [None, None, "a", "b"]
+    assert table.take(RangeSet([(0, 9)])) == ["d", "c"]

@@ -32,7 +32,6 @@ LEFT_OUT: Final = {
     "captures/verdicts.py": "what people read: nothing to gain",
     "engine/observer_snapshot.py": "as captures/replay/state.py",
     "kernel/snapshots.py": "as captures/replay/state.py",
-    "kernel/deadlines.py": "nothing to gain",
     "spec/codes.py": "data",
     "spec/fields.py": "derives from spec/values.py",
     "spec/natives.py": "derives from built-in classes",

@@ -11,7 +11,7 @@ from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.errors import AddressError, EncodeError
 from amqp_sansio.errors.checks import is_number
-from amqp_sansio.kernel.lines import whole
+from amqp_sansio.kernel.serials import whole
 from amqp_sansio.limits import ServerLimits
 
 _SETTINGS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {  # Any: whatever the caller gives

@@ -27,8 +27,7 @@ from amqp_sansio.engine.doorstep import Doorstep
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.errors.core import many
 from amqp_sansio.events import Event
-from amqp_sansio.kernel.agenda import Agenda
-from amqp_sansio.kernel.deadlines import AT_ONCE, earliest, moment_of
+from amqp_sansio.kernel.timers import AT_ONCE, Agenda, earliest, moment_of
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.values import Map

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.transactions.coordinator import Coordinator
-from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.kernel.timers import earliest
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker

@@ -20,9 +20,9 @@ from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.repeats import NOTHING, Repeat, Said, Withheld
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
 from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost
-from amqp_sansio.kernel.agenda import Agenda
 from amqp_sansio.kernel.serials import serial_diff
 from amqp_sansio.kernel.snapshots import typed
+from amqp_sansio.kernel.timers import Agenda
 
 CONVERSATIONS: Final = 16384
 """AMQP connections followed at a time; beyond it, the one that has been quiet longest counts as ended."""

@@ -16,8 +16,7 @@ from amqp_sansio.errors import (
     SharedSessionFailed,
 )
 from amqp_sansio.errors.checks import check_bits
-from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, pick, serial_add, serial_le
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.wire.layouts.fields import FIELDS
 

@@ -27,7 +27,7 @@ from amqp_sansio.events import (
     SessionDetached,
     TransferReceived,
 )
-from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.kernel.timers import earliest
 
 
 class Client(BaseClient):

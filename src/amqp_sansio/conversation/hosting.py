@@ -11,8 +11,7 @@ from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.doorstep import Doorstep
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
-from amqp_sansio.kernel.agenda import Agenda
-from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.kernel.timers import AT_ONCE, Agenda
 from amqp_sansio.spec.codes import CloseCode
 
 UNSENT: Final = 1024 * 1024

@@ -37,8 +37,7 @@ from amqp_sansio.events import (
     SessionDetached,
     TransferReceived,
 )
-from amqp_sansio.kernel.lines import whole
-from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.kernel.serials import EMPTY, RangeSet, whole
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command

@@ -7,8 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from amqp_sansio.engine.objection import Objection, refused, some
 from amqp_sansio.kernel.machine import Machine, Table
-from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import RangeSet, pick
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec import file, stream
 from amqp_sansio.spec.codes import ErrorCode

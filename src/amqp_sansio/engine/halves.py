@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 from amqp_sansio.engine.demarcation import COMMANDS
 from amqp_sansio.errors import LimitError, LocalProtocolError
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout, Event, TransactionEnded, TransactionOutcome
-from amqp_sansio.kernel.picking import ById, pick
-from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_le, serial_lt
+from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, ById, MutableRangeSet, RangeSet, pick, serial_add, serial_le, serial_lt
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.ledger.credit import Credit
 from amqp_sansio.ledger.ids import WIDEST, OwnIds, trim

@@ -17,11 +17,11 @@ from amqp_sansio.engine.transactions import Dtx, Tx
 from amqp_sansio.engine.transmit import ALONE, prepare, say, say_exception, transfer
 from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import Event, Origin, SessionAttached, SessionDetached, TransactionEnded, TransactionOutcome, Violation
-from amqp_sansio.kernel.deadlines import AT_ONCE, moment_of
 from amqp_sansio.kernel.machine import Machine, spoken_by
 from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import TOP, RangeSet, whole
 from amqp_sansio.kernel.snapshots import typed
+from amqp_sansio.kernel.timers import AT_ONCE, moment_of
 from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.ids import Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits

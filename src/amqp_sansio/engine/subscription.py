@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
-from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import RangeSet, serial_lt, whole
+from amqp_sansio.kernel.serials import RangeSet, pick, serial_lt, whole
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
 from amqp_sansio.ledger.ids import Completed, Transfers

@@ -1,28 +1,117 @@
-"""Serial numbers of 32 bits (RFC 1982) and sets of them, stored as ranges.
+"""Serial numbers of 32 bits (RFC 1982), sets of them as ranges, and tables by them.
 
-The numbers lie on a circle: 0 follows 2**32 - 1.  A set is a few ranges and every operation is algebra on ranges: nothing here
-iterates the ids inside one, because a single range may hold billions.
+The numbers lie on a circle: 0 follows 2**32 - 1.  A line is an ascending tuple of disjoint ranges that neither touch
+nor wrap.  Every operation is algebra on ranges, because a single range may hold billions of ids: nothing here iterates them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias, TypeVar
 
-from amqp_sansio.kernel.lines import (
-    HALF,
-    MODULUS,
-    TOP,
-    Range,
-    check,
-    circle,
-    intersect,
-    line_of,
-    merge,
-    subtract,
-    whole,
-)
+MODULUS: Final = 1 << 32
+"""The number of serial numbers."""
+HALF: Final = 1 << 31
+TOP: Final = MODULUS - 1
+"""The largest serial number."""
+
+Range: TypeAlias = tuple[int, int]
+"""Both ends belong to the range; it wraps when the first is greater than the second."""
+
+
+def whole(value: object, most: int = TOP) -> bool:
+    """Whether a value, which callers may have given, is an int from 0 to `most`."""
+    return isinstance(value, int) and 0 <= value <= most
+
+
+def check(number: int) -> int:
+    """Returns the number.  Raises ValueError when it is not a serial number."""
+    if not whole(number):
+        raise ValueError(f"{number} is not a serial number: 0 to {TOP}")
+    return number
+
+
+def line_of(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """Returns the line of any ranges, which may wrap, touch, overlap and come in any order."""
+    pieces: list[Range] = []
+    for low, high in ranges:
+        check(low)
+        check(high)
+        if low <= high:
+            pieces.append((low, high))
+        else:
+            pieces.append((low, TOP))
+            pieces.append((0, high))
+    pieces.sort()
+    return merge(pieces)
+
+
+def merge(pieces: list[Range]) -> tuple[Range, ...]:
+    """Returns the line of ascending pieces that may touch and overlap."""
+    if len(pieces) < 2:
+        return tuple(pieces)
+    merged: list[Range] = []
+    low, high = pieces[0]
+    for next_low, next_high in pieces:
+        if next_low <= high + 1:
+            if next_high > high:
+                high = next_high
+        else:
+            merged.append((low, high))
+            low, high = next_low, next_high
+    merged.append((low, high))
+    return tuple(merged)
+
+
+def intersect(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
+    """Returns the ids in both lines."""
+    found: list[Range] = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        low = max(a[i][0], b[j][0])
+        high = min(a[i][1], b[j][1])
+        if low <= high:
+            found.append((low, high))
+        if a[i][1] < b[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(found)
+
+
+def subtract(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
+    """Returns the ids in the first line and not in the second."""
+    left: list[Range] = []
+    j = 0
+    for low, high in a:
+        while j < len(b) and b[j][1] < low:
+            j += 1
+        k = j
+        while k < len(b) and b[k][0] <= high:
+            if b[k][0] > low:
+                left.append((low, b[k][0] - 1))
+            low = b[k][1] + 1
+            k += 1
+        if low <= high:
+            left.append((low, high))
+    return tuple(left)
+
+
+def circle(line: tuple[Range, ...]) -> tuple[Range, ...]:
+    """Returns the ranges of a non-empty line in their order on the circle.
+
+    They start after the widest gap; that is the ascending order of RFC 1982 for every set that fits into half the circle, and a
+    deterministic order for all others.
+    """
+    if line[-1][1] - line[0][0] < HALF:
+        return line
+    ranges = list(line)
+    if len(ranges) > 1 and ranges[0][0] == 0 and ranges[-1][1] == TOP:
+        ranges[-1] = (ranges[-1][0], ranges[0][1])
+        del ranges[0]
+    start = max(range(len(ranges)), key=lambda at: ((ranges[at][0] - ranges[at - 1][1]) & TOP, -ranges[at][0]))
+    return tuple(ranges[start:] + ranges[:start])
 
 
 def serial_add(a: int, n: int) -> int:
@@ -414,18 +503,115 @@ def between(ids: RangeSet, low: int, high: int) -> RangeSet:
     return ids & RangeSet.span(low, high)
 
 
-__all__ = [
-    "EMPTY",
-    "HALF",
-    "MODULUS",
-    "TOP",
-    "MutableRangeSet",
-    "Range",
-    "RangeSet",
-    "between",
-    "serial_add",
-    "serial_diff",
-    "serial_le",
-    "serial_lt",
-    "whole",
-]
+_T = TypeVar("_T")
+
+
+def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
+    """Returns the keys of `live` that are in the set, ascending by RFC 1982.
+
+    It costs the smaller of the two, the ids of the set or the keys, and never more than a few times the keys.
+    """
+    ranges = ids._line
+    if not live or not ranges:
+        return []
+    low, high = ranges[0]
+    if low == high and len(ranges) == 1:  # a caller that passes each id by itself
+        return [low] if low in live else []
+    ranges = ids.ranges
+    found: list[int] = []
+    if len(ids) <= 4 * len(live):
+        for low, high in ranges:
+            if low <= high:
+                found += [id for id in range(low, high + 1) if id in live]
+            else:
+                found += [id for id in range(low, MODULUS) if id in live]
+                found += [id for id in range(high + 1) if id in live]
+        return found
+    found = [id for id in live if id in ids]
+    if found:
+        origin = ids.first
+        found.sort(key=lambda id: (id - origin) & TOP)
+    return found
+
+
+class ById(dict[int, _T]):
+    """A dict by serial numbers for ids that a peer chooses: looking up a set of them costs what is found.
+
+    `pick` costs the smaller of both sets, even repeatedly without a result; this class costs the number of ranges given.
+    """
+
+    __slots__ = ("ids",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: Final = MutableRangeSet()
+
+    def __setitem__(self, id: int, value: _T) -> None:
+        super().__setitem__(id, value)
+        highs = self.ids.highs
+        if highs and highs[-1] == id - 1:  # nearly always: `add` inlined
+            highs[-1] = id
+        else:
+            self.ids.add(id)
+
+    def __delitem__(self, id: int) -> None:
+        super().__delitem__(id)
+        self.ids.discard_id(id)
+
+    def remove(self, id: int) -> _T:
+        """Removes an id that is present, and returns its value."""
+        value = self[id]
+        del self[id]
+        return value
+
+    def push(self, id: int, value: _T, most: int) -> _T | None:
+        """Adds a value; returns the oldest one, which it removes, where `most` are present already."""
+        gone = self.remove(next(iter(self))) if len(self) >= most else None
+        self[id] = value
+        return gone
+
+    def add_all(self, others: Mapping[int, _T]) -> None:
+        """Adds several, like `update`."""
+        for id, value in others.items():
+            self[id] = value
+
+    def run(self, low: int, values: Sequence[_T]) -> None:
+        """Adds values under consecutive ids from `low` on, none of them above TOP."""
+        if values:
+            self.update(enumerate(values, low))
+            self.ids.add_range(low, low + len(values) - 1)
+
+    def drop(self, id: int) -> _T | None:
+        """Removes an id; returns its value, None when it is absent."""
+        value = self.get(id)
+        if value is not None:
+            del self[id]
+        return value
+
+    def take(self, ids: RangeSet) -> list[_T]:
+        """Removes the ids in the set; returns their values, ascending by RFC 1982."""
+        line = ids._line
+        if len(line) == 1 and line[0][0] == line[0][1]:  # one id, of those that are looked up one by one
+            value = self.drop(line[0][0])
+            return [] if value is None else [value]
+        found: list[_T] = []
+        for low, high in self.ids.take(ids).ranges:
+            if low <= high:
+                found += map(self.pop, range(low, high + 1))
+            else:
+                found += map(self.pop, [*range(low, MODULUS), *range(high + 1)])
+        return found
+
+    def clear(self) -> None:
+        super().clear()
+        self.ids.clear()
+
+    def among(self, ids: RangeSet) -> list[int]:
+        """Returns the keys that are in the set, ascending by RFC 1982."""
+        line = ids._line
+        if len(line) == 1 and line[0][0] == line[0][1]:
+            return [line[0][0]] if line[0][0] in self else []
+        found: list[int] = []
+        for low, high in self.ids.common(ids).ranges:
+            found += range(low, high + 1) if low <= high else [*range(low, MODULUS), *range(high + 1)]
+        return found

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Table
-from amqp_sansio.kernel.picking import ById
+from amqp_sansio.kernel.serials import ById
 
 Plain = tuple[object, ...]
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, Range, RangeSet, between, serial_add
+from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, Range, RangeSet, between, pick, serial_add
 from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.session import STREAM
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Final, TypeAlias
 
-from amqp_sansio.kernel.picking import ById
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import ById, RangeSet
 from amqp_sansio.ledger.credit import WINDOW_MODE, CreditBook
 
 BARRIERS: Final = 4096

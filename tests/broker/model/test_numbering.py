@@ -16,7 +16,7 @@ from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.transactions.coordinator import Coordinator
-from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.spec.message import MessageProperties, ReplyTo
 from amqp_sansio.wire.headers import decode_headers, encode_headers
 

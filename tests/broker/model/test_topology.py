@@ -20,7 +20,7 @@ from amqp_sansio.broker.routing.direct import Direct
 from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.broker.routing.topic import Topic
-from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.limits import BrokerLimits
 
 

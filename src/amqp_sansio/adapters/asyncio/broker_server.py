@@ -22,7 +22,7 @@ from amqp_sansio.conversation.hosting import Guest, load
 from amqp_sansio.engine.sasl import ExternalServer, server_mechanisms
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import Event
-from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 from amqp_sansio.spec.codes import CloseCode
 

@@ -24,7 +24,7 @@ from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.errors import AmqpError, ConnectionLost
-from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.kernel.timers import earliest
 
 Value = TypeVar("Value")
 

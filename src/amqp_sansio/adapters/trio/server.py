@@ -16,7 +16,7 @@ from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SEC
 from amqp_sansio.adapters.trust import check_settings
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.conversation.hosting import Guest, Host, load
-from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
 G = TypeVar("G", bound=Guest)

@@ -16,7 +16,7 @@ from amqp_sansio.broker.model.expiry import Expiry
 from amqp_sansio.broker.model.last_values import ReadHeaders
 from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Entry, Intake, Message
 from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
-from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.limits import BrokerLimits
 
 if TYPE_CHECKING:

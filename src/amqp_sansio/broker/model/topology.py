@@ -17,8 +17,7 @@ from amqp_sansio.broker.routing.exchange import ALIASES, STEPS, Binding, Exchang
 from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.broker.routing.topic import Topic
-from amqp_sansio.kernel.countdowns import Countdowns
-from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.kernel.timers import Countdowns, earliest
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.values import Map
 

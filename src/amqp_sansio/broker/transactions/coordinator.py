@@ -12,7 +12,7 @@ from amqp_sansio.broker.transactions.transaction_buffer import Host, Work
 from amqp_sansio.engine.xid import show
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.errors.core import many
-from amqp_sansio.kernel.countdowns import Countdowns
+from amqp_sansio.kernel.timers import Countdowns
 from amqp_sansio.ledger.demarcation import XidKey, key_of
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.codes import XaStatus

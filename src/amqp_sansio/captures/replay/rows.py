@@ -14,8 +14,7 @@ import attrs
 from amqp_sansio.captures.json_values import text_of
 from amqp_sansio.captures.schema import Table
 from amqp_sansio.captures.tables import COMMANDS, COMMON, TABLES
-from amqp_sansio.kernel.picking import ById
-from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 

@@ -30,8 +30,7 @@ from amqp_sansio.captures.replay.transactions import Transaction, Transactions
 from amqp_sansio.engine.observed import Answered, Transfers, TransferSeen
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
-from amqp_sansio.kernel.picking import ById
-from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
+from amqp_sansio.kernel.serials import EMPTY, TOP, ById, RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.dtx import End, Start, XaResult

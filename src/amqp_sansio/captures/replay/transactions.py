@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.captures.replay.rows import Half, Message, Rows, passed
-from amqp_sansio.kernel.picking import ById
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import ById, RangeSet
 
 ENDING: Final = 8192
 """Commits and rollbacks that are not complete; beyond it the outcome of the oldest stays unknown."""

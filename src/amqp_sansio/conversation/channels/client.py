@@ -32,7 +32,7 @@ from amqp_sansio.events import (
     SecretUpdated,
 )
 from amqp_sansio.events.channel import ChannelClosed, ConsumerCancelled, MessageReturned
-from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.kernel.timers import earliest
 from amqp_sansio.spec.connection import UpdateSecret
 
 ChannelClientEvent: TypeAlias = (

@@ -11,7 +11,7 @@ from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError, Subscr
 from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import Origin
 from amqp_sansio.events.channel import ChannelClosed
-from amqp_sansio.kernel.lines import whole
+from amqp_sansio.kernel.serials import whole
 from amqp_sansio.spec.methods import basic
 from amqp_sansio.spec.reply_codes import ReplyCode
 

@@ -10,8 +10,7 @@ from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, ChannelClosed, InDoubt, LimitError, MessageReturned, TransactionFailed
 from amqp_sansio.events.channel import MessageReturned as Returned
-from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import RangeSet, pick
 
 _Said: TypeAlias = tuple[str, str, bytes]
 """Exchange, routing key and body."""

@@ -19,8 +19,7 @@ from amqp_sansio.events import (
     TimeoutGranted,
     TransferReceived,
 )
-from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import RangeSet, serial_lt
+from amqp_sansio.kernel.serials import RangeSet, pick, serial_lt
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.message import Acquired
 from amqp_sansio.testing.simulation.outcome import ATOMICITY, DEADLOCK, LEGALITY, demand

@@ -13,8 +13,7 @@ from amqp_sansio.broker.fronts.sessions.provisional_accepts import ProvisionalAc
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.engine.hearing import parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError
-from amqp_sansio.kernel.picking import ById
-from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct

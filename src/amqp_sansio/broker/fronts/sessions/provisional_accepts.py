@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.fronts.sessions.consumer import Unsettled
-from amqp_sansio.kernel.picking import ById
-from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Entry

@@ -1,9 +1,40 @@
-"""Timers: a heap of moments, so that not all entries need to be checked."""
+"""Timers: moments on the caller's clock, in seconds, and what is due at them; None is a moment that never comes."""
 
 from __future__ import annotations
 
+import math
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, TypeVar
+
+from amqp_sansio.errors import EncodeError
+
+AT_ONCE: Final = -math.inf
+"""The moment of what is due now, before the time is known: no clock shows less."""
+
+
+def moment_of(now: object) -> float:
+    """Returns the argument of `tick` as a float.  Raises EncodeError for anything but a finite number."""
+    if type(now) is float and AT_ONCE < now < math.inf:  # nearly always
+        return now
+    if isinstance(now, (int, float)):
+        try:
+            moment = float(now)
+        except OverflowError:
+            pass
+        else:
+            if math.isfinite(moment):  # no clock shows an infinite moment, nor could a countdown start at one
+                return moment
+    raise EncodeError("tick", f"takes seconds of a monotonic clock, not {now!r:.80}")
+
+
+def earliest(*moments: float | None) -> float | None:
+    """Returns the earliest of `moments`; None when none of them ever comes."""
+    first: float | None = None
+    for moment in moments:
+        if moment is not None and (first is None or moment < first):
+            first = moment
+    return first
+
 
 T = TypeVar("T")
 
@@ -71,3 +102,35 @@ class Agenda(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._noted)
+
+
+class Countdowns(Generic[T]):
+    """Objects with a remaining time in seconds, which runs from the first `due` after their `begin`."""
+
+    __slots__ = ("_agenda", "_fresh")
+
+    def __init__(self) -> None:
+        self._fresh: Final[dict[T, float]] = {}
+        self._agenda: Final[Agenda[T]] = Agenda()
+
+    def begin(self, thing: T, seconds: float) -> None:
+        """Starts the countdown of the object, anew if it is running."""
+        self._agenda.forget(thing)
+        self._fresh[thing] = seconds
+
+    def stop(self, thing: T) -> None:
+        """Cancels the countdown of the object."""
+        self._agenda.forget(thing)
+        self._fresh.pop(thing, None)
+
+    def due(self, now: float) -> list[T]:
+        """Returns the objects whose time is over at `now`, and removes them."""
+        for thing, seconds in self._fresh.items():
+            self._agenda.note(thing, now + seconds)
+        self._fresh.clear()
+        return self._agenda.due(now)
+
+    @property
+    def next(self) -> float | None:
+        """When to call `due`: at once when a countdown is to start, None when none runs."""
+        return AT_ONCE if self._fresh else self._agenda.next
