@@ -21,7 +21,7 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control, Method
 from amqp_sansio.spec.methods import channel as words
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint
-from amqp_sansio.tables.channel_words import CAPABILITIES
+from amqp_sansio.tables.channel import CAPABILITIES
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.framing import CONTROL, Assembly, Reader

@@ -17,7 +17,7 @@ from amqp_sansio.kernel.build import VERSION
 from amqp_sansio.limits import DEFAULT_LIMITS, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.connection import Tune
 from amqp_sansio.spec.values import Map, Value
-from amqp_sansio.tables.tuning import broken_by_offer
+from amqp_sansio.tables.connection import RANGES
 from amqp_sansio.wire.codec import Codec
 
 CompletionPolicy = Literal["default", "on_hand_out", "manual"]
@@ -322,7 +322,7 @@ class ServerConfig:
     def __attrs_post_init__(self) -> None:
         if "en_US" not in self.locales:
             raise EncodeError("ServerConfig.locales", "must contain en_US (connection.start.locales.required-support)")
-        for broken in broken_by_offer(Tune(None, None, self.heartbeat_min, self.heartbeat_max), 0):
+        for broken in RANGES.broken_by_offer(Tune(None, None, self.heartbeat_min, self.heartbeat_max), 0):
             raise EncodeError(
                 "ServerConfig.heartbeat_max", f"takes {broken.legal}, not {broken.said} (connection.tune.{broken.rule})"
             )

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.reply_codes import ReplyCode
-from amqp_sansio.tables.channel_handshake import PIPELINED
-from amqp_sansio.tables.channel_tuning import COUNT, HIGHEST, INTERVAL
-from amqp_sansio.tables.handshake import SAYS_REFUSED, SESSIONS, CloseCodes, Handshake
+from amqp_sansio.tables.channel_connection import COUNT, HIGHEST, INTERVAL, PIPELINED
+from amqp_sansio.tables.connection import SAYS_REFUSED, SESSIONS, CloseCodes, Handshake
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Framing
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
@@ -216,8 +215,8 @@ def _judge(
 
 def _codes(legal: Iterable[int], host: ReplyCode) -> CloseCodes:
     return CloseCodes(
-        legal, host=host, login=ReplyCode.ACCESS_REFUSED, order=ReplyCode.CHANNEL_ERROR, direction=ReplyCode.COMMAND_INVALID,
-        channel=ReplyCode.CHANNEL_ERROR, limit=ReplyCode.RESOURCE_ERROR,
+        frozenset(map(int, legal)), host=host, login=ReplyCode.ACCESS_REFUSED, order=ReplyCode.CHANNEL_ERROR,
+        direction=ReplyCode.COMMAND_INVALID, channel=ReplyCode.CHANNEL_ERROR, limit=ReplyCode.RESOURCE_ERROR,
     )  # fmt: skip
 
 
@@ -237,7 +236,7 @@ def _channels(name: str, module: str, spellings: tuple[bytes, ...] = ()) -> Chan
     latest = version == "0-9-1"
     others = tuple([each for each in _EDITIONS[version] if each != module])
     handshake = Handshake(
-        PIPELINED, _DEPLOYED, greets=False, letter=_codes(REPLY_CODES[version], ReplyCode.INVALID_PATH),
+        PIPELINED, _DEPLOYED, letter=_codes(REPLY_CODES[version], ReplyCode.INVALID_PATH), greets=False,
         version=_STARTS[version], tuning=INTERVAL, numbering=HIGHEST if latest else COUNT,
         capabilities=_CAPABILITIES.get(module, (SAYS_REFUSED,)), silent_refusal=True,
     )  # fmt: skip

@@ -19,7 +19,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel",
         "engine.session",
         "engine.transmit", "engine.hearing", "engine.client", "engine.server",
-        "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.witness",
+        "tables.session", "tables.transfer", "engine.session_checker", "engine.witness",
         "engine.witness_stream", "broker.fronts.sessions",
     ),
     "channels": (
@@ -30,7 +30,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "engine.channels", "engine.channel_client", "engine.channel_server", "events.channel",
         "engine.channel_witness_use",
         "ledger.consumer_tags", "ledger.pending_replies", "ledger.tags", "tables.channel",
-        "tables.channel_handshake", "tables.channel_tuning", "tables.channel_words", "engine.sasl.amqplain",
+        "tables.channel_connection", "engine.sasl.amqplain",
         "conversation.channels",
     ),
 }  # fmt: skip
@@ -43,8 +43,8 @@ COMMON = (
     "config", "conversation.attempts", "conversation.base_client",
     "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
     "engine.ear", "engine.findings", "engine.guess", "engine.observer_snapshot",
-    "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",
-    "tables.tuning", "wire.codec", "wire.framing", "wire.reading",
+    "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection",
+    "wire.codec", "wire.framing", "wire.reading",
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""
 

@@ -25,7 +25,7 @@ from amqp_sansio.spec import file, message, stream
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.stream import StreamProperties
-from amqp_sansio.tables.file import DELIVERY
+from amqp_sansio.tables.content_classes import DELIVERY
 from amqp_sansio.tables.transfer import TRANSFER
 from amqp_sansio.testing.link import Link
 from amqp_sansio.testing.simulation import simulate

@@ -7,13 +7,12 @@ import pytest
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.file import Consume
-from amqp_sansio.tables import consumer as t
+from amqp_sansio.tables import content_classes as t
 from amqp_sansio.tables.connection import CLIENT, SERVER
-from amqp_sansio.tables.file import CONSUMER
 
 
 def make(role: str | None = None, late: bool = False, *consumes: Consume) -> Consumers:
-    consumers = Consumers("file", CONSUMER, role, late)
+    consumers = Consumers("file", t.CONSUMER["file"], role, late)
     for consume in consumes:
         assert consumers.check_consume(consume, 9) is None
         consumers.consume(consume)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from amqp_sansio.engine.objection import refused, some
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.tables.stream import QOS
+from amqp_sansio.tables.content_classes import QOS
 
 
 def test_asking_moves_nothing() -> None:
-    machine = Machine(QOS)
+    machine = Machine(QOS["stream"])
     assert refused(machine, "client", "stream.qos") is None
     assert machine.state == "idle"
     refusal = refused(machine, "server", "stream.qos-ok")

@@ -36,8 +36,7 @@ from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.tables.endpoint import ENDPOINT
-from amqp_sansio.tables.session import EXPECTED
+from amqp_sansio.tables.session import ENDPOINT, EXPECTED
 
 
 def test_command_point_goes_before_the_first_command_only() -> None:

@@ -7,7 +7,7 @@ import pytest
 from amqp_sansio.engine.file import Staging
 from amqp_sansio.spec import file
 from amqp_sansio.tables.connection import CLIENT, SERVER
-from amqp_sansio.tables.file import OPENING, PUBLISH, STAGED
+from amqp_sansio.tables.content_classes import OPENING, PUBLISH, STAGED
 
 
 def staged(*names: str, most: int = 9, late: bool = False) -> Staging:

@@ -28,7 +28,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec.base import Control
 from amqp_sansio.tables import connection
-from amqp_sansio.tables.handshake import CloseCodes, Handshake
+from amqp_sansio.tables.connection import CloseCodes, Handshake
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Carries, Framing, Malformed, Reader
 from amqp_sansio.wire.reading import Reading
@@ -210,7 +210,8 @@ def _checker(codec: Texts, strict: bool, limits: Limits, ears: Mapping[Speaker, 
     return LineChecker(codec, strict, limits, ears, said)
 
 
-HANDSHAKE: Final = Handshake(ROWS, CloseCodes({7, 200, 320, 402, 501}), greets=False)
+CODES: Final = CloseCodes(frozenset({7, 200, 320, 402, 501}))
+HANDSHAKE: Final = Handshake(ROWS, CODES, CODES, greets=False)
 MADE_UP: Final = Dialect(
     "made-up", b"AMQP\x01\x01\x77\x00", lambda: TEXTS, LINES, HANDSHAKE, LineClient, LineServer, _checker,
     spellings=(b"AMQP\x01\x01\x77\x01",), first_channel=1, virtual_host="/",

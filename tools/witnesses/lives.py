@@ -25,7 +25,7 @@ from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
-from amqp_sansio.tables import endpoint as rows
+from amqp_sansio.tables import session as rows
 from amqp_sansio.tables.session import ATTACH, ATTACHED, DETACH, EXPECTED
 from amqp_sansio.testing.link import Link
 from amqp_sansio.testing.speech.step import Speaker
@@ -146,11 +146,11 @@ _WORDS: Final[dict[tuple[str, str], Callable[[Life, bool], object]]] = {
     ("own", ATTACHED): Life.attached,
     ("own", rows.ATTACHED_AGAIN): Life.attached,
     ("own", DETACH): lambda life, _: life.speaks().detach(),
-    ("own", rows.COMMAND): lambda life, _: life.speaks().send(execution.Sync()),
+    ("own", rows.ANY_COMMAND): lambda life, _: life.speaks().send(execution.Sync()),
     ("own", rows.EXCEPTION): lambda life, _: life.speaks().fail(None, ErrorCode.INTERNAL_ERROR, ""),
     ("other", ATTACHED): lambda life, _: life._hear(controls.Attached(NAME)),
     ("other", rows.ATTACHED_AGAIN): lambda life, _: life._hear(controls.Attached(NAME)),
-    ("other", rows.COMMAND): lambda life, _: life._hear(execution.Sync()),
+    ("other", rows.ANY_COMMAND): lambda life, _: life._hear(execution.Sync()),
     ("other", rows.EXCEPTION): lambda life, _: life._hear(execution.Exception_(ErrorCode.INTERNAL_ERROR)),
     ("other", EXPECTED): Life.expected,
     (rows.TRANSPORT, rows.KEPT): Life.over,

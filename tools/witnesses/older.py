@@ -11,9 +11,9 @@ from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.grammar.notation import Question
 from amqp_sansio.grammar.pipelines import in_order
 from amqp_sansio.kernel.machine import Table
-from amqp_sansio.tables import channel_words as rows
+from amqp_sansio.tables import channel as rows
 from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, CONFIRM, LIFE, MODE, OPEN, OPEN_REFERENCE, REFERENCE, RESUME
-from amqp_sansio.tables.channel_handshake import PIPELINED
+from amqp_sansio.tables.channel_connection import PIPELINED
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HEARTBEAT
 from amqp_sansio.testing.speech.editions import EDITIONS, Edition
 from tools.witnesses.section import Section, automaton, dialogue

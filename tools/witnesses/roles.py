@@ -28,12 +28,11 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.tables import connection as connection_rows
+from amqp_sansio.tables import content_classes
 from amqp_sansio.tables import demarcation as demarcation_rows
-from amqp_sansio.tables import file as file_rows
 from amqp_sansio.tables import session as session_rows
-from amqp_sansio.tables import stream as stream_rows
 from amqp_sansio.tables import transfer as transfer_rows
-from amqp_sansio.tables.endpoint import ENDPOINT, KEPT, OVER, TRANSPORT
+from amqp_sansio.tables.session import ENDPOINT, KEPT, OVER, TRANSPORT
 from amqp_sansio.testing.speech.parts import PARTS, Part, opening
 from amqp_sansio.testing.speech.step import Speaker, Step
 from amqp_sansio.testing.speech.word_encoder import Setting, speaker_of
@@ -60,15 +59,15 @@ TABLES: Final[dict[str, tuple[Table, ...]]] = {
     "message: none, not-acquired": _NONE,
     "tx": (demarcation_rows.DEMARCATION,),
     "dtx: demarcation": (demarcation_rows.DEMARCATION,),
-    "file: quality of service": (file_rows.QOS,),
-    "file: consumer": (file_rows.CONSUMER,),
-    "file: publishing": (file_rows.PUBLISHING,),
-    "file: staging": (file_rows.STAGING[_C], file_rows.STAGING[_S]),
-    "file: delivery": (file_rows.DELIVERY,),
-    "file: delivery without ack": (file_rows.DELIVERY,),
-    "stream: quality of service": (stream_rows.QOS,),
-    "stream: consumer": (stream_rows.CONSUMER,),
-    "stream: publishing": (stream_rows.PUBLISHING,),
+    "file: quality of service": (content_classes.QOS["file"],),
+    "file: consumer": (content_classes.CONSUMER["file"],),
+    "file: publishing": (content_classes.PUBLISHING["file"],),
+    "file: staging": (content_classes.STAGING[_C], content_classes.STAGING[_S]),
+    "file: delivery": (content_classes.DELIVERY,),
+    "file: delivery without ack": (content_classes.DELIVERY,),
+    "stream: quality of service": (content_classes.QOS["stream"],),
+    "stream: consumer": (content_classes.CONSUMER["stream"],),
+    "stream: publishing": (content_classes.PUBLISHING["stream"],),
 }
 """The tables of each part whose conversations are played."""
 

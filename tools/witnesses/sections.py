@@ -9,11 +9,9 @@ from amqp_sansio.grammar.algebra import answered, together
 from amqp_sansio.grammar.automaton import Automaton
 from amqp_sansio.tables import branch as branch_rows
 from amqp_sansio.tables import connection as connection_rows
+from amqp_sansio.tables import content_classes
 from amqp_sansio.tables import demarcation as demarcation_rows
-from amqp_sansio.tables import endpoint as endpoint_rows
-from amqp_sansio.tables import file as file_rows
 from amqp_sansio.tables import session as session_rows
-from amqp_sansio.tables import stream as stream_rows
 from amqp_sansio.tables import transfer as transfer_rows
 from amqp_sansio.tables import two_phase as two_phase_rows
 from tools.witnesses import older
@@ -85,7 +83,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     *[
         Section(
             f"session: at the {who}",
-            (endpoint_rows.ENDPOINT[who],),
+            (session_rows.ENDPOINT[who],),
             lambda who=who, other=other: endpoint.endpoint(who, other),  # type: ignore[misc]
         )
         for who, other in OTHERS.items()
@@ -122,23 +120,23 @@ SECTIONS: Final[tuple[Section, ...]] = (
         )
         for count, sessions in (("two", ("one", "two")), ("three", ("one", "two", "three")))
     ],
-    Section("file: quality of service", (file_rows.QOS,), file.qos, reason=_ONE_QUESTION),
-    Section("file: consumer", (file_rows.CONSUMER,), file.consumer, reason=_CONSUMERS),
-    Section("file: publishing", (file_rows.PUBLISHING,), file.published),
+    Section("file: quality of service", (content_classes.QOS["file"],), file.qos, reason=_ONE_QUESTION),
+    Section("file: consumer", (content_classes.CONSUMER["file"],), file.consumer, reason=_CONSUMERS),
+    Section("file: publishing", (content_classes.PUBLISHING["file"],), file.published),
     Section(
         "file: staged by the client",
-        (file_rows.STAGING["client"],),
-        lambda: file.staging("client", "server", file_rows.PUBLISH),
+        (content_classes.STAGING["client"],),
+        lambda: file.staging("client", "server", content_classes.PUBLISH),
     ),
     Section(
         "file: staged by the server",
-        (file_rows.STAGING["server"],),
-        lambda: file.staging("server", "client", file_rows.DELIVER),
+        (content_classes.STAGING["server"],),
+        lambda: file.staging("server", "client", content_classes.DELIVER),
     ),
-    Section("file: delivery", (file_rows.DELIVERY,), file.delivery),
-    Section("stream: quality of service", (stream_rows.QOS,), stream.qos, reason=_ONE_QUESTION),
-    Section("stream: consumer", (stream_rows.CONSUMER,), stream.consumer, reason=_CONSUMERS),
-    Section("stream: publishing", (stream_rows.PUBLISHING,), stream.published),
+    Section("file: delivery", (content_classes.DELIVERY,), file.delivery),
+    Section("stream: quality of service", (content_classes.QOS["stream"],), stream.qos, reason=_ONE_QUESTION),
+    Section("stream: consumer", (content_classes.CONSUMER["stream"],), stream.consumer, reason=_CONSUMERS),
+    Section("stream: publishing", (content_classes.PUBLISHING["stream"],), stream.published),
     *older.sections(),
 )
 

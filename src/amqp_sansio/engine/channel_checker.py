@@ -28,9 +28,8 @@ from amqp_sansio.limits import MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.connection import Close, Heartbeat, OpenOk, TuneOk
 from amqp_sansio.tables.channel import CLOSE as CLOSE_CHANNEL
-from amqp_sansio.tables.channel import LIFE, MODE, REFERENCE
-from amqp_sansio.tables.channel_handshake import PIPELINED
-from amqp_sansio.tables.channel_words import REPLIES, may_say
+from amqp_sansio.tables.channel import LIFE, MODE, REFERENCE, REPLIES, may_say
+from amqp_sansio.tables.channel_connection import PIPELINED
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, ConnectionDialogue
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, FrameCut, Malformed, Partial

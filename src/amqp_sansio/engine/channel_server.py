@@ -14,8 +14,7 @@ from amqp_sansio.events import SecretUpdated
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Blocked, Unblocked, UpdateSecret, UpdateSecretOk
 from amqp_sansio.spec.reply_codes import ReplyCode
-from amqp_sansio.tables.channel import CLOSE, OPEN_OK
-from amqp_sansio.tables.channel_words import CAPABILITIES
+from amqp_sansio.tables.channel import CAPABILITIES, CLOSE, OPEN_OK
 from amqp_sansio.wire.framing import Assembly
 
 

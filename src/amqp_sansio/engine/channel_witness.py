@@ -13,14 +13,12 @@ from amqp_sansio.kernel.machine import Machine, Refusal
 from amqp_sansio.limits import MAX_CHANNELS, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.connection import Redirect, Start, StartOk, Tune, TuneOk
+from amqp_sansio.tables.channel import CAPABILITIES, LIFE, OPEN_OK, RESUMED, WORK, may_say
 from amqp_sansio.tables.channel import CLOSE as CLOSE_CHANNEL
 from amqp_sansio.tables.channel import CLOSE_OK as CLOSE_OK_CHANNEL
-from amqp_sansio.tables.channel import LIFE, OPEN_OK, RESUMED, WORK
 from amqp_sansio.tables.channel import OPEN as OPEN_CHANNEL
 from amqp_sansio.tables.channel import RESUME as RESUME_CHANNEL
-from amqp_sansio.tables.channel_handshake import PIPELINED
-from amqp_sansio.tables.channel_tuning import MINIMUM, broken_by_answer, broken_by_offer
-from amqp_sansio.tables.channel_words import CAPABILITIES, may_say
+from amqp_sansio.tables.channel_connection import INTERVAL, MINIMUM, PIPELINED
 from amqp_sansio.tables.connection import (
     CLIENT,
     CLOSE_OK,
@@ -30,9 +28,9 @@ from amqp_sansio.tables.connection import (
     SESSION,
     UPDATE_SECRET,
     UPDATE_SECRET_OK,
+    Broken,
     ConnectionDialogue,
 )
-from amqp_sansio.tables.tuning import Broken
 
 _SMALL: Final = f"everybody must accept frames of {MIN_MAX_FRAME_SIZE} octets"
 
@@ -81,15 +79,15 @@ class OpeningWitness:
                 self._judge_mechanism(self._mechanism)
         elif isinstance(control, Tune):
             self._offer = control.channel_max or 0, control.max_frame_size or 0
-            self._judge("connection.tune", broken_by_offer(control, MIN_MAX_FRAME_SIZE))
+            self._judge("connection.tune", INTERVAL.broken_by_offer(control, MIN_MAX_FRAME_SIZE))
             if self._answer is not None:  # the client did not wait for start
-                late = broken_by_answer(control, TuneOk(*self._answer), MIN_MAX_FRAME_SIZE)
+                late = INTERVAL.broken_by_answer(control, TuneOk(*self._answer), MIN_MAX_FRAME_SIZE)
                 self._judge("connection.tune-ok", [each for each in late if each.rule != MINIMUM], ("C", self._answered))
         elif isinstance(control, TuneOk):
             self._answer = control.channel_max or 0, control.max_frame_size or 0
             self._answered = self._findings.offset
             offer = Tune(*self._offer) if self._offer is not None else Tune()
-            self._judge("connection.tune-ok", broken_by_answer(offer, control, MIN_MAX_FRAME_SIZE))
+            self._judge("connection.tune-ok", INTERVAL.broken_by_answer(offer, control, MIN_MAX_FRAME_SIZE))
             self.agreed = True
             self.channels = control.channel_max or MAX_CHANNELS
             self.frame_max = control.max_frame_size or 0

@@ -11,6 +11,7 @@ from amqp_sansio.ledger.pending_replies import PendingReplies
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN, Deliveries, Tags
 from amqp_sansio.spec.base import BodyContent, Method
 from amqp_sansio.tables.channel import (
+    ANSWERS,
     COMMIT,
     CONFIRM,
     FLOW,
@@ -18,13 +19,13 @@ from amqp_sansio.tables.channel import (
     MODE,
     OPEN_REFERENCE,
     REFERENCE,
+    REPLIES,
     RESUME_REFERENCE,
     ROLLBACK,
     SELECT_CONFIRM,
     SELECT_TX,
     TRANSFER,
 )
-from amqp_sansio.tables.channel_words import ANSWERS, REPLIES
 from amqp_sansio.tables.connection import CLIENT, SERVER
 
 _COMMAND_INVALID: Final = 503

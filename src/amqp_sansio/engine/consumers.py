@@ -1,4 +1,4 @@
-"""The consumers of a session in class file or class stream: the rows of `tables.consumer`, and the known tags."""
+"""The consumers of a session in class file or class stream: the rows of `tables.content_classes`, and the known tags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec import file, stream
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables.connection import CLIENT, SERVER
-from amqp_sansio.tables.consumer import COMPLETED, NO_CONSUMER, nowait
+from amqp_sansio.tables.content_classes import COMPLETED, NO_CONSUMER, nowait
 
 Consume: TypeAlias = file.Consume | stream.Consume
 

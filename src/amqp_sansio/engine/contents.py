@@ -1,6 +1,6 @@
 """The rules for files and streams in one session; client, server and observer run the same ones.
 
-The rows are in `tables.file` and `tables.stream`; `consumers` and `file` keep what the rows cannot.
+The rows are in `tables.content_classes` and `tables.content_classes`; `consumers` and `file` keep what the rows cannot.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from amqp_sansio.engine.file import Deliveries, Staging
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.objection import Objection, refused
 from amqp_sansio.errors import LimitError, LocalProtocolError
-from amqp_sansio.kernel.machine import Machine, Table
+from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import file, stream
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.tables import file as file_rows
-from amqp_sansio.tables import stream as stream_rows
 from amqp_sansio.tables.connection import CLIENT, OTHER_SIDE, SERVER
+from amqp_sansio.tables.content_classes import CONSUMER, FILE, OPEN, OPEN_OK, PUBLISHING, QOS, STAGE, STREAM
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 
 if TYPE_CHECKING:
@@ -32,9 +31,9 @@ _CONSUMING: Final = (file.ConsumeOk, file.Cancel, stream.ConsumeOk, stream.Cance
 _STAGING: Final = (file.Open, file.OpenOk, file.Stage)
 
 CONTENT_VERBS: Final = frozenset(verb for verb in COMMAND_SPEAKERS if verb.startswith(("file.", "stream."))) | {
-    file_rows.OPEN,
-    file_rows.OPEN_OK,
-    file_rows.STAGE,
+    OPEN,
+    OPEN_OK,
+    STAGE,
 }
 """Every command of the two classes."""
 
@@ -51,10 +50,11 @@ class ContentClass:
 
     __slots__ = ("consumers", "publishing", "qos")
 
-    def __init__(self, name: str, role: Role, late: bool, qos: Table, consumer: Table, publishing: Table) -> None:
-        self.qos: Final = Machine.unknown(qos) if late else Machine(qos)
-        self.publishing: Final = Machine.unknown(publishing) if late else Machine(publishing)
-        self.consumers: Final = Consumers(name, consumer, role, late)
+    def __init__(self, name: str, role: Role, late: bool) -> None:
+        make = Machine.unknown if late else Machine
+        self.qos: Final = make(QOS[name])
+        self.publishing: Final = make(PUBLISHING[name])
+        self.consumers: Final = Consumers(name, CONSUMER[name], role, late)
 
     def machine(self, command: Command) -> Machine:
         """Returns the machine for a command that concerns neither a tag nor a file."""
@@ -89,9 +89,8 @@ class Contents:
     def __init__(self, limits: Limits, role: Role = None, late: bool = False) -> None:
         self._limits: Final = limits
         self._role: Final = role
-        rows, packets = file_rows, stream_rows
-        self._file: Final = ContentClass(rows.NAME, role, late, rows.QOS, rows.CONSUMER, rows.PUBLISHING)
-        self._stream: Final = ContentClass(packets.NAME, role, late, packets.QOS, packets.CONSUMER, packets.PUBLISHING)
+        self._file: Final = ContentClass(FILE, role, late)
+        self._stream: Final = ContentClass(STREAM, role, late)
         self._staging: Final = {who: Staging(who, limits.staged_files, late) for who in (CLIENT, SERVER)}
         self._deliveries: Final = Deliveries(role == CLIENT, late)
         self._asked: tuple[int, int] = (0, 0)

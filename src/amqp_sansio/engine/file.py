@@ -12,10 +12,9 @@ from amqp_sansio.kernel.serials import RangeSet, pick
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec import file
 from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.tables import file as rows
+from amqp_sansio.tables import content_classes as rows
 from amqp_sansio.tables.connection import CLIENT
-from amqp_sansio.tables.consumer import COMPLETED
-from amqp_sansio.tables.file import OPEN, OPEN_OK, STAGE, STAGING
+from amqp_sansio.tables.content_classes import COMPLETED, OPEN, OPEN_OK, STAGE, STAGING
 
 _OFFSET: Final = "file.open-ok.staged-size.behavior"
 _WAITS: Final = {

@@ -17,7 +17,7 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
-from amqp_sansio.tables.handshake import SAYS_REFUSED
+from amqp_sansio.tables.connection import SAYS_REFUSED
 from amqp_sansio.wire.framing import Assembly
 
 

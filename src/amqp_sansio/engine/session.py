@@ -31,8 +31,19 @@ from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, ErrorCode, RejectCode
 from amqp_sansio.spec.values import Value
 from amqp_sansio.tables.demarcation import TX
-from amqp_sansio.tables.endpoint import ATTACHED_AGAIN, COMMAND, ENDPOINT, EXCEPTION, KEPT, OVER, TRANSPORT
-from amqp_sansio.tables.session import ATTACH, ATTACHED, DETACH, EXPECTED
+from amqp_sansio.tables.session import (
+    ANY_COMMAND,
+    ATTACH,
+    ATTACHED,
+    ATTACHED_AGAIN,
+    DETACH,
+    ENDPOINT,
+    EXCEPTION,
+    EXPECTED,
+    KEPT,
+    OVER,
+    TRANSPORT,
+)
 from amqp_sansio.wire.layouts.properties import write_properties
 from amqp_sansio.wire.reading import DEFAULT_READING
 
@@ -41,7 +52,7 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.replaying import Replaying
 
 State: TypeAlias = Literal["detached", "attaching", "resuming", "attached", "refused", "detaching", "ended"]
-"""The state of a session, one of those of `tables.endpoint`, which defines each."""
+"""The state of a session, one of those of `tables.session`, which defines each."""
 
 
 def name_of(name: object) -> bytes:
@@ -217,7 +228,7 @@ class Session:
         return MappingProxyType(self._subscribers.current)
 
     def _may(self, verb: str) -> bool:
-        """Returns whether this side may now use this verb of `tables.endpoint`."""
+        """Returns whether this side may now use this verb of `tables.session`."""
         return self._endpoint.can(self.role, verb)
 
     def _step(self, speaker: str, verb: str) -> None:
@@ -226,8 +237,8 @@ class Session:
         refusal = endpoint.step(speaker, verb)
         assert refusal is None, refusal
         self._state = cast(State, endpoint.state)
-        self._hears = endpoint.can(self.peer, COMMAND)
-        self._speaks = endpoint.can(self.role, COMMAND)
+        self._hears = endpoint.can(self.peer, ANY_COMMAND)
+        self._speaks = endpoint.can(self.role, ANY_COMMAND)
 
     def check_speak(self, said: str) -> None:
         """Raises SessionDetachedError or ConnectionClosedError unless the session may send commands now."""

@@ -32,8 +32,8 @@ from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, StartOk, TuneOk
 from amqp_sansio.spec.message import Accept, DeliveryProperties, Transfer
 from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Detach, Detached, Expected, Flush, KnownCompleted
-from amqp_sansio.tables import file, stream
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
+from amqp_sansio.tables.content_classes import CONSUMER, PUBLISHING, QOS, STAGING
 from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE
@@ -78,8 +78,8 @@ class SessionChecker(Checker):
         SegmentReader, Settling, Staging, Subscription, Subscriptions, StreamWitness, Witness,
     )  # fmt: skip
     TABLES: ClassVar[tuple[Table, ...]] = (
-        HANDSHAKE, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, DEMARCATION, file.QOS, file.CONSUMER, file.PUBLISHING, stream.QOS,
-        stream.CONSUMER, stream.PUBLISHING, *ATTACHMENT.values(), *STREAM.values(), *file.STAGING.values(),
+        HANDSHAKE, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, DEMARCATION, *QOS.values(), *CONSUMER.values(),
+        *PUBLISHING.values(), *ATTACHMENT.values(), *STREAM.values(), *STAGING.values(),
     )  # fmt: skip
 
     def __init__(

@@ -9,7 +9,7 @@ from amqp_sansio.engine.findings import Findings
 from amqp_sansio.limits import MAX_CHANNELS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Close, Open, Redirect, Start, StartOk, Tune, TuneOk
-from amqp_sansio.tables.tuning import broken_by_answer, broken_by_offer
+from amqp_sansio.tables.connection import RANGES
 
 LAYERLESS: Final = ("ANONYMOUS", "PLAIN", "EXTERNAL", "CRAM-MD5", "LOGIN", "AMQPLAIN")
 """Mechanisms without a security layer; the SCRAM family has none either."""
@@ -82,7 +82,7 @@ class HandshakeWitness:
 
     def _tune(self, control: Tune) -> None:
         self.offered = (control.channel_max, control.max_frame_size, control.heartbeat_min, control.heartbeat_max)
-        for rule, field, value, legal in broken_by_offer(control, MIN_MAX_FRAME_SIZE):
+        for rule, field, value, legal in RANGES.broken_by_offer(control, MIN_MAX_FRAME_SIZE):
             said, text = f"connection.tune with {field} {value}", _WRONG[rule]
             if rule == "heartbeat-max.no-heartbeat-min":
                 self._findings.letter(f"connection.tune.{rule}", f"{said} and without heartbeat-min", text, (legal,))
@@ -97,7 +97,7 @@ class HandshakeWitness:
         offer = Tune(*self.offered)
         if control.channel_max is None:
             self._required("connection.tune-ok", "channel-max")
-        for rule, field, value, legal in broken_by_answer(offer, control, MIN_MAX_FRAME_SIZE):
+        for rule, field, value, legal in RANGES.broken_by_answer(offer, control, MIN_MAX_FRAME_SIZE):
             judged, said, text = f"connection.tune-ok.{rule}", f"connection.tune-ok with {field} {value}", _WRONG[rule]
             if rule == "heartbeat.no-heartbeat-min":
                 self._findings.divergence(judged, said, text, (legal,))

@@ -6,7 +6,7 @@ from collections import deque
 from operator import itemgetter
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from amqp_sansio.tables.channel_words import ANY_TIME, REPLIES
+from amqp_sansio.tables.channel import ANY_TIME, REPLIES
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ class Answered(NamedTuple, Generic[T]):
 
 
 class PendingReplies(Generic[T]):
-    """Methods that require an answer, with data of the caller; answers come in the order of `tables.channel_words`."""
+    """Methods that require an answer, with data of the caller; answers come in the order of `tables.channel`."""
 
     __slots__ = ("_count", "_places", "waiting")
 

@@ -172,3 +172,63 @@ COMMAND_SPEAKERS: Final[dict[str, str]] = {
     **dict.fromkeys(_BY_SERVER.split(), SERVER),
 }
 """Commands that only one side may send, and which side: the other has no handler for them.  All others are for both."""
+
+
+TRANSPORT: Final = "transport"
+"""The speaker of events that neither end sends: the attachment has ended, for any reason."""
+
+ATTACHED_AGAIN: Final = "session.attached again"
+"""The answer to an attach of a session that was attached before: the side that sends first asks what the other end expects."""
+ANY_COMMAND: Final = "any command"
+"""A command, or a control of class session other than attach, attached, detach and detached."""
+EXCEPTION: Final = "execution.exception"
+KEPT: Final = "kept"
+"""The attachment is over; the session continues without one."""
+OVER: Final = "over"
+"""The attachment is over, or the time without one has expired; the session ends."""
+
+
+def _endpoint(own: str, other: str) -> Table:
+    """Returns the states of the session for the end `own`."""
+    moves = {
+        "detached": {
+            (own, ATTACH): "attaching",
+            (own, ATTACHED): "attached",
+            (own, ATTACHED_AGAIN): "resuming",
+            (TRANSPORT, OVER): "ended",
+        },
+        "attaching": {
+            (own, DETACH): "detaching",
+            (own, ATTACH): "attaching",
+            (other, ATTACHED): "attached",
+            (other, ATTACHED_AGAIN): "resuming",
+        },
+        "resuming": {
+            (own, DETACH): "detaching",
+            (other, ANY_COMMAND): "resuming",
+            (other, EXPECTED): "attached",
+            (other, EXCEPTION): "refused",
+        },
+        "attached": {
+            (own, DETACH): "detaching",
+            (own, ANY_COMMAND): "attached",
+            (own, EXCEPTION): "detaching",
+            (other, ANY_COMMAND): "attached",
+            (other, EXCEPTION): "refused",
+        },
+        "refused": {(other, ANY_COMMAND): "refused"},
+        "detaching": {},
+    }
+    rows = [
+        Row(state, speaker, verb, next_state)
+        for state, words in moves.items()
+        for (speaker, verb), next_state in words.items()
+    ]  # fmt: skip
+    for state in moves:
+        if state != "detached":
+            rows += [Row(state, TRANSPORT, KEPT, "detached"), Row(state, TRANSPORT, OVER, "ended")]
+    return Table(f"session at the {own}", "detached", rows, final=["detached", "ended"])
+
+
+ENDPOINT: Final[dict[str, Table]] = {CLIENT: _endpoint(CLIENT, SERVER), SERVER: _endpoint(SERVER, CLIENT)}
+"""The tables by end."""

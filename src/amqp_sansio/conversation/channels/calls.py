@@ -17,7 +17,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, queue
 from amqp_sansio.spec.methods import channel as channels
-from amqp_sansio.tables.channel_words import REPLIES
+from amqp_sansio.tables.channel import REPLIES
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.core import ChannelCore

@@ -26,8 +26,20 @@ from amqp_sansio.ledger.tags import Deliveries, Tags
 from amqp_sansio.spec.base import Method, Struct
 from amqp_sansio.spec.methods import channel as words
 from amqp_sansio.spec.reply_codes import ReplyCode
-from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, COMMIT, LIFE, MODE, ROLLBACK, WORK
-from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, CAPABILITIES, REPLIES, may_say
+from amqp_sansio.tables.channel import (
+    ANSWERS,
+    ANY_TIME,
+    CAPABILITIES,
+    CLOSE,
+    CLOSE_OK,
+    COMMIT,
+    LIFE,
+    MODE,
+    REPLIES,
+    ROLLBACK,
+    WORK,
+    may_say,
+)
 from amqp_sansio.wire.method_frames import CONTENT_BODY, OVERHEAD, frame_content, frame_method, put_frame
 from amqp_sansio.wire.primitives import u16
 from amqp_sansio.wire.publishing import NO_PROPERTIES, Publishing

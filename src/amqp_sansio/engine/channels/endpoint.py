@@ -19,8 +19,7 @@ from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods import channel as words
 from amqp_sansio.spec.methods.basic import Ack, Deliver
 from amqp_sansio.spec.reply_codes import ReplyCode
-from amqp_sansio.tables.channel import OPEN, OPEN_OK, WORK
-from amqp_sansio.tables.channel_words import REPLIES
+from amqp_sansio.tables.channel import OPEN, OPEN_OK, REPLIES, WORK
 from amqp_sansio.tables.connection import CLIENT, SERVER
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES

@@ -32,8 +32,7 @@ from amqp_sansio.ledger.tags import TWICE, UNKNOWN
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, channel, confirm, tx
 from amqp_sansio.spec.reply_codes import ReplyCode
-from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, CONFIRM, OPEN, OPEN_OK, WORK
-from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, REPLIES, may_say
+from amqp_sansio.tables.channel import ANSWERS, ANY_TIME, CLOSE, CLOSE_OK, CONFIRM, OPEN, OPEN_OK, REPLIES, WORK, may_say
 from amqp_sansio.tables.connection import CLIENT, SERVER
 from amqp_sansio.wire.framing import Assembly
 
