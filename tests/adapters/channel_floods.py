@@ -12,7 +12,7 @@ from tests.adapters.loops import Loop
 from tests.adapters.strangers import HostileChannels
 from tests.families.channels import ONE, content, frame
 
-from amqp_sansio.conversation.channels import inbox
+from amqp_sansio.conversation.channels import consumers
 from amqp_sansio.errors import ChannelClosed
 
 MIB = 1024 * 1024
@@ -95,7 +95,7 @@ def test_a_server_that_floods_is_dropped_and_memory_stays_flat(
     loop: Loop, said: Said, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The receiver hears which rule the server broke with which method, and nothing is kept of the flood."""
-    monkeypatch.setattr(inbox, "BEYOND_OCTETS", MIB)
+    monkeypatch.setattr(consumers, "BEYOND_OCTETS", MIB)
 
     async def main(url: str) -> None:
         async with loop.connect(url, close_timeout=60.0) as connection, connection.channel() as channel:

@@ -14,9 +14,8 @@ from random import Random
 import pytest
 
 from amqp_sansio.adapters import store as module
-from amqp_sansio.adapters.mark import CLOSED, Mark
 from amqp_sansio.adapters.store import FILE, Store, StoreError
-from amqp_sansio.adapters.wal import HEADER
+from amqp_sansio.adapters.store_files import CLOSED, HEADER, Mark
 from amqp_sansio.broker import Broker, BrokerConfig, Entry, encode_entry, encode_snapshot
 from amqp_sansio.broker.journal import QueueDeclared
 

@@ -9,8 +9,8 @@ import pytest
 from tests.adapters.test_store import append, five
 
 from amqp_sansio.adapters import upkeep
-from amqp_sansio.adapters.mark import CLOSED, Mark
 from amqp_sansio.adapters.store import FILE, Store, StoreError
+from amqp_sansio.adapters.store_files import CLOSED, Mark
 
 
 def test_a_check_tells_what_is_there(tmp_path: Path) -> None:

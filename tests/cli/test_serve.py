@@ -21,8 +21,8 @@ from tests.waiting import awaited
 
 from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
 from amqp_sansio.adapters.store import FILE, Store, StoreError
+from amqp_sansio.adapters.store_files import TAG
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.adapters.tag import FILE as TAG
 from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
 from amqp_sansio.broker import Broker, BrokerConfig, encode_entry
 from amqp_sansio.cli import serve as verb

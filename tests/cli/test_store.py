@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.adapters.test_store import append
 
-from amqp_sansio.adapters.mark import FILE as MARK
 from amqp_sansio.adapters.store import FILE, Store
+from amqp_sansio.adapters.store_files import MARK
 from amqp_sansio.cli.main import main
 
 

@@ -58,6 +58,7 @@ def test_what_is_owed_is_owed() -> None:
 
 
 REVIEWED = {
+    "adapters/asyncio/server.py": "one server: its listening sockets, its turns, and the socket of each client",
     "broker/broker.py": "the broker, and each of its connections, which it serves in turn",
     "broker/model/queue.py": "one queue and its dispatcher, which call each other for every message",
     "broker/model/queueing.py": "how messages come to queues and leave them, and how many there may be",

@@ -50,8 +50,8 @@ METHODS: Final = _words("add_signal_handler remove_signal_handler create_unix_se
 """Methods of loops and sockets that do not work on Windows."""
 
 GUARDED: Final = {
-    ("adapters/sync/shift.py", "select.poll"): HERE,
-    ("adapters/sync/shift.py", "select.POLLIN"): HERE,
+    ("adapters/sync/turns.py", "select.poll"): HERE,
+    ("adapters/sync/turns.py", "select.POLLIN"): HERE,
     ("captures/columns/lock.py", "fcntl"): HERE,
     ("captures/columns/lock.py", "os.kill"): "tests/captures/columns/test_lock.py::test_on_windows_nobody_asks_after_a_process",
     ("captures/columns/lock.py", "/proc"): "tests/captures/columns/test_lock.py::test_on_windows_nobody_asks_after_a_process",
@@ -148,8 +148,8 @@ for each in pkgutil.walk_packages(amqp_sansio.__path__, "amqp_sansio."):
                 "trio",
             ):
                 raise
-from amqp_sansio.adapters.sync import ears
-assert ears.Ears is not None and not hasattr(select, "epoll")
+from amqp_sansio.adapters.sync import turns
+assert turns.Ears is not None and not hasattr(select, "epoll")
 
 ready = threading.Event()
 class Out(io.TextIOWrapper):

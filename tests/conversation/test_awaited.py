@@ -7,7 +7,7 @@ from typing import Self
 
 import pytest
 
-from amqp_sansio.adapters.asyncio.line import Line
+from amqp_sansio.adapters.asyncio.wire import Line
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.awaited import AwaitedConnection

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from amqp_sansio.adapters.asyncio.line import Line as OnAsyncio
-from amqp_sansio.adapters.trio.line import Line as OnTrio
-from amqp_sansio.conversation.line import Line
+import pytest
+
+from amqp_sansio.adapters.asyncio.wire import Line as OnAsyncio
+from amqp_sansio.adapters.trio.wire import Line as OnTrio
+from amqp_sansio.conversation.line import Line, Pending
+from amqp_sansio.conversation.ticket import Ticket
 
 
 def test_both_adapters_have_it() -> None:
@@ -13,3 +16,29 @@ def test_both_adapters_have_it() -> None:
     assert names == {"free", "writable", "wait", "asked", "within"}
     for line in lines:
         assert all(callable(getattr(line, name)) for name in names)
+
+
+async def wait(ticket: Ticket[int]) -> int:
+    return ticket.result()
+
+
+def awaited(pending: Pending[int]) -> int:
+    with pytest.raises(StopIteration) as stopped:
+        next(pending.__await__())
+    return int(stopped.value.value)
+
+
+def test_it_is_awaited_as_often_as_one_likes() -> None:
+    ticket: Ticket[int] = Ticket()
+    pending = Pending(ticket, wait)
+    assert (pending.done, repr(pending)) == (False, "<Pending open>")
+    ticket.settle(7)
+    assert (pending.done, repr(pending)) == (True, "<Pending done>")
+    assert (awaited(pending), awaited(pending)) == (7, 7)
+
+
+def test_it_raises_what_became_of_it() -> None:
+    ticket: Ticket[int] = Ticket()
+    ticket.fail(ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        next(Pending(ticket, wait).__await__())

@@ -14,8 +14,8 @@ from tests.engine.channels.stage import DIALECTS, Stage
 from tests.families.channels import content
 from tests.properties.channel_world import FIRST, SEEDS
 
+from amqp_sansio.conversation.channels.consumers import Inbox
 from amqp_sansio.conversation.channels.core import ChannelCore
-from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.dialects import AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
 from amqp_sansio.errors import AmqpError, ConnectionLost

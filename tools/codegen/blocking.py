@@ -2,7 +2,7 @@
 
 Blocking code is the asynchronous code without `await`; connections for trio and blocking code are those for asyncio in other
 terms.  Tasks switch at an `await`; threads are kept apart by a lock: what a method does between two waits is one turn of the
-connection (`adapters/sync/turn.py`).
+connection (`adapters/sync/turns.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ WORDS = {
     "amqp_sansio.conversation.awaited": "amqp_sansio.adapters.sync.base_connection",
     "AwaitedConnection": "BaseConnection",
     "amqp_sansio.conversation.line": "amqp_sansio.adapters.sync.line",
-    "amqp_sansio.conversation.pending": "amqp_sansio.adapters.sync.pending",
     "amqp_sansio.conversation.subscription": "amqp_sansio.adapters.sync.subscription",
     "amqp_sansio.conversation.topology": "amqp_sansio.adapters.sync.topology",
 }
@@ -93,7 +92,7 @@ ADAPTERS = {
         "amqp_sansio.adapters.asyncio.": "amqp_sansio.adapters.sync.",
         "import CLOSE_TIMEOUT, BaseConnection": "import CLOSE_TIMEOUT",
         "amqp_sansio.conversation.channels.channel": "amqp_sansio.adapters.sync.channel",
-        "amqp_sansio.conversation.pending": "amqp_sansio.adapters.sync.pending",
+        "amqp_sansio.conversation.line": "amqp_sansio.adapters.sync.line",
         "amqp_sansio.conversation.session": "amqp_sansio.adapters.sync.session",
         "BaseConnection[Client], ": "",
         "BaseConnection[ChannelClient], ": "",

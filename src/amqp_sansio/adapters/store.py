@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.request import pathname2url
 
-from amqp_sansio.adapters.mark import CLOSED, NEW, OPEN, Mark, sync_directory
-from amqp_sansio.adapters.mark import FILE as MARK
-from amqp_sansio.adapters.wal import HEADER, damage
+from amqp_sansio.adapters.store_files import CLOSED, HEADER, MARK, NEW, OPEN, Mark, damage, sync_directory
 from amqp_sansio.broker.encoding import decode_entry
 from amqp_sansio.broker.journal import Entry
 from amqp_sansio.broker.snapshot import decode_snapshot

@@ -11,9 +11,8 @@ from typing import Final
 
 import attrs
 
-from amqp_sansio.adapters.mark import CLOSED, Mark
-from amqp_sansio.adapters.mark import FILE as MARK
 from amqp_sansio.adapters.store import FILE, LOCK, Store, StoreError, connect_to_read
+from amqp_sansio.adapters.store_files import CLOSED, MARK, Mark
 from amqp_sansio.broker import Broker, BrokerConfig, encode_snapshot
 from amqp_sansio.errors import RestoreError
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import attrs
 
+from amqp_sansio.adapters.settings import reason
 from amqp_sansio.adapters.sync import Connection, Session, channels, connect
-from amqp_sansio.adapters.trust import reason
 from amqp_sansio.cli.output import complain
 from amqp_sansio.conversation.address import Address, without_password
 from amqp_sansio.conversation.channels.address import ChannelAddress, is_of_channels

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.conversation.address import Address, Endpoint, known_hosts
 from amqp_sansio.conversation.base_client import BaseClient
-from amqp_sansio.conversation.causes import cause_of, reason_of
-from amqp_sansio.conversation.greeting import of_text, offered, when_ended, when_silent
+from amqp_sansio.conversation.causes import cause_of, of_text, offered, reason_of, when_ended, when_silent
 from amqp_sansio.conversation.happenings import AttemptFailed, ConnectionEnded, LoginRefused, Reconnecting
 from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionLost
 from amqp_sansio.errors.core import quoted

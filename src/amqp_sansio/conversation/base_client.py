@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final, TypeAlias
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.greeting import KEPT
+from amqp_sansio.conversation.causes import KEPT
 from amqp_sansio.conversation.happenings import ClientEvent, Connected, GaveUp
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket

@@ -1,9 +1,9 @@
-"""What an adapter for asynchronous code supplies to sessions: how to wait, and how awaited output is written."""
+"""How sessions send and wait in asynchronous code, which an adapter supplies, and the results for which they wait."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from amqp_sansio.conversation.ticket import Ticket
 
@@ -38,3 +38,27 @@ class Line(Protocol):
         With 0 seconds or less it does not begin, so that nothing is sent: others get a turn, then it raises.
         """
         raise NotImplementedError
+
+
+class Pending(Generic[Value]):
+    """The answer to a call, which may still be pending: `await` it for its value or its error; `done` is True once it is there.
+
+    It may be awaited any number of times, or never.
+    """
+
+    __slots__ = ("_ticket", "_wait")
+
+    def __init__(self, ticket: Ticket[Value], wait: Callable[[Ticket[Value]], Coroutine[Any, Any, Value]]) -> None:
+        self._ticket: Final = ticket
+        self._wait: Final = wait
+
+    @property
+    def done(self) -> bool:
+        """Whether awaiting it would return without waiting."""
+        return self._ticket.done
+
+    def __await__(self) -> Generator[Any, Any, Value]:
+        return self._wait(self._ticket).__await__()
+
+    def __repr__(self) -> str:
+        return f"<Pending {'done' if self.done else 'open'}>"

@@ -13,9 +13,8 @@ from amqp_sansio.conversation.awaited import AwaitedConnection
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
-from amqp_sansio.conversation.line import Line
+from amqp_sansio.conversation.line import Line, Pending
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.pending import Pending
 from amqp_sansio.conversation.properties import Body, SessionProperties
 from amqp_sansio.conversation.subscription import BaseSubscription
 from amqp_sansio.conversation.talk import Talk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from amqp_sansio.conversation.acceptance import release
+from amqp_sansio.conversation.inbox import release
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import BranchFailed, LocalProtocolError, SessionFailed, TransactionFailed

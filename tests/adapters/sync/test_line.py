@@ -6,10 +6,13 @@ import threading
 import time
 
 import pytest
+from tests.adapters.served import Served
 
+from amqp_sansio.adapters.sync import Pending, connect
 from amqp_sansio.adapters.sync.line import Line
-from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.adapters.sync.turns import Turn
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import MessageReturned
 
 
 class Silent:
@@ -106,3 +109,29 @@ def test_the_time_of_a_call_is_that_of_its_thread(line: Line, driver: Silent) ->
 
     line.within(1.0, work)
     assert (driver.waited[0] or 0) > 50
+
+
+def test_it_is_asked_as_often_as_one_likes() -> None:
+    with Served() as served, connect(served.url) as connection, connection.session() as session:
+        session.declare_queue("q")
+        pending = session.send("", "q", b"x")
+        assert [pending.result(), pending.result(0.0), pending.done, repr(pending)] == [None, None, True, "<Pending done>"]
+        lost = session.send("", "nowhere", b"x", mandatory=True)
+        for _ in range(2):
+            with pytest.raises(MessageReturned):
+                lost.result()
+
+
+def test_it_waits_no_longer_than_it_may() -> None:
+    ticket: Ticket[int] = Ticket()
+    asked: list[float | None] = []
+
+    def wait(ticket: Ticket[int], timeout: float | None) -> int:
+        asked.append(timeout)
+        raise TimeoutError
+
+    pending = Pending(ticket, wait)
+    for timeout in (0.5, None):
+        with pytest.raises(TimeoutError):
+            pending.result(timeout)
+    assert (asked, repr(pending)) == ([0.5, None], "<Pending open>")

@@ -13,7 +13,7 @@ from tests.conversation.stage import refuse, staged
 from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.adapters.sync.session import Session
-from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.adapters.sync.turns import Turn
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.ticket import Ticket

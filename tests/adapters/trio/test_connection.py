@@ -16,7 +16,7 @@ from tests.adapters.scenarios import *  # noqa: F403
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.trio import connect
-from amqp_sansio.adapters.trio.waiting import wait
+from amqp_sansio.adapters.trio.wire import wait
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionClosedError, ConnectionLost, LocalProtocolError
 from amqp_sansio.events import Origin

@@ -1,4 +1,4 @@
-"""What a channel asks of the server."""
+"""What `sync` waits for."""
 
 from __future__ import annotations
 
@@ -7,14 +7,65 @@ from typing import Any
 import pytest
 from tests.conversation.channels.stage import Stage, staged
 
-from amqp_sansio.conversation.channels.calls import Fetch
+from amqp_sansio.conversation.channels.calls import Barrier, Fetch
+from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
-from amqp_sansio.errors import EncodeError, LimitError
+from amqp_sansio.errors import ChannelClosed, EncodeError, LimitError, LocalProtocolError, MessageNacked, MessageReturned
 from amqp_sansio.events import MethodReceived
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Method
-from amqp_sansio.spec.methods import basic, exchange, queue
+from amqp_sansio.spec.methods import basic, channel, exchange, queue
 from amqp_sansio.spec.methods import channel as channels
+
+
+def test_it_waits_for_the_answer_and_for_whatever_becomes_of_the_messages() -> None:
+    answered: Ticket[Method] = Ticket()
+    messages: list[Ticket[None]] = [Ticket() for _ in range(3)]
+    barrier = Barrier(answered, messages)
+    messages[1].fail(MessageNacked(2))
+    answered.settle(channel.FlowOk(True))
+    messages[0].settle(None)
+    assert not barrier.done
+    messages[2].settle(None)
+    barrier.result()
+
+
+def test_it_fails_with_its_question() -> None:
+    answered: Ticket[Method] = Ticket()
+    barrier = Barrier(answered, [Ticket()])
+    answered.fail(ChannelClosed(1, "gone"))
+    with pytest.raises(ChannelClosed):
+        barrier.result()
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_an_abandoned_wait_leaves_no_callback_behind(answers: bool) -> None:
+    answered: Ticket[Method] = Ticket()
+    messages: list[Ticket[None]] = [Ticket() for _ in range(3)]
+    barrier = Barrier(answered, messages)
+    if answers:
+        answered.settle(channel.FlowOk(True))
+    called: list[int] = []
+
+    def one() -> None:
+        called.append(1)
+
+    def other() -> None:
+        called.append(2)
+
+    barrier.on_done(one)
+    barrier.on_done(other)
+    barrier.forget(one)
+    assert len(answered._callbacks) + sum([len(each._callbacks) for each in messages]) == 1
+    barrier.forget(other)
+    assert not answered._callbacks
+    assert not any(each._callbacks for each in messages)
+    answered.settle(channel.FlowOk(True))
+    for message in messages:
+        message.settle(None)
+    assert not barrier.done
+    barrier.on_done(one)  # somebody waits again
+    assert called == [1]
 
 
 def declare(name: str) -> queue.Declare:
@@ -192,3 +243,73 @@ def test_a_wrong_name_is_refused_before_the_topology_reads_it(wrong: Any) -> Non
     assert chosen == []
     stage.get(core.execute(declare("q")))
     assert len(stage.client.topology) == 1
+
+
+def test_an_answer_reaches_the_caller_of_its_request() -> None:
+    stage = staged()
+    stage.queue("q", b"1")
+    core = stage.open()
+    message = stage.fetch(core, "q")
+    requests = core.requests
+    one, two = requests.ask("1"), requests.ask("2")
+    requests.answered("2", message)
+    requests.answered("2", message)  # a second answer
+    requests.answered("3", message)  # nobody asked that
+    assert two.result() is message
+    assert not one.done
+
+
+def test_an_id_waits_once() -> None:
+    requests = staged().open().requests
+    first = requests.ask("1")
+    with pytest.raises(LocalProtocolError, match="correlation_id '1'"):
+        requests.ask("1")
+    requests.forget(first)
+    requests.ask("1")
+
+
+def test_a_request_fails_with_what_became_of_it() -> None:
+    requests = staged().open().requests
+    one, two = requests.ask("1"), requests.ask("2")
+    requests.failed("1", ValueError())
+    requests.failed("1", ValueError())
+    assert isinstance(one.error, ValueError)
+    requests.lost(ChannelClosed(1, "gone"))
+    assert isinstance(two.error, ChannelClosed)
+
+
+def test_at_most_so_many_wait() -> None:
+    requests = staged().open().requests
+    requests.most = 2
+    for id in ("1", "2"):
+        requests.ask(id)
+    with pytest.raises(LimitError, match="requests is 2"):
+        requests.ask("3")
+
+
+def test_only_its_caller_learns_the_outcome_of_a_request() -> None:
+    stage = staged()
+    core = stage.open()
+    answer = core.requests.publish("", "nowhere", b"", {"mandatory": True})
+    stage.run()
+    assert isinstance(answer.error, MessageReturned)
+    lost = core.requests.publish("", "nowhere", b"", {})
+    stage.cut()
+    assert isinstance(lost.error, ChannelClosed)
+    core.in_flight.unheard()
+
+
+@pytest.mark.parametrize("id", [b"\xff", 5, "x" * 256])
+def test_a_wrong_id_is_refused_before_anything_waits_for_it(id: Any) -> None:
+    stage = staged()
+    core = stage.open()
+    with pytest.raises(EncodeError, match="correlation_id"):
+        core.requests.publish("", "q", b"", {"correlation_id": id})
+    assert not core.requests._waiting
+
+
+def test_another_place_for_answers_is_refused() -> None:
+    core = staged().open()
+    with pytest.raises(EncodeError, match=r"^request: reply_to: is amq\.rabbitmq\.reply-to"):
+        core.requests.publish("", "q", b"", {"reply_to": "my-answers"})
+    assert not core.requests._waiting

@@ -9,7 +9,7 @@ import pytest
 from tests.conversation.channels.stage import Stage, staged
 from tests.steps import assert_linear
 
-from amqp_sansio.conversation.channels.requests import REPLY_TO
+from amqp_sansio.conversation.channels.calls import REPLY_TO
 from amqp_sansio.conversation.channels.topology import nothing
 from amqp_sansio.conversation.retry import NEVER
 from amqp_sansio.conversation.ticket import Ticket

@@ -8,9 +8,7 @@ import ssl
 from types import TracebackType
 from typing import Final, Self
 
-from amqp_sansio.adapters.asyncio.line import Line
-from amqp_sansio.adapters.asyncio.waiting import wait
-from amqp_sansio.adapters.asyncio.wire import Wire
+from amqp_sansio.adapters.asyncio.wire import Line, Wire, wait
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.awaited import AwaitedConnection, C
 

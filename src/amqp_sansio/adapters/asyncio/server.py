@@ -3,19 +3,126 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
-from amqp_sansio.adapters.admission import OPENING_READ, Admission, Place, checked
-from amqp_sansio.adapters.asyncio.accepting import Acceptor
-from amqp_sansio.adapters.trust import check_settings
+from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
+from amqp_sansio.adapters.settings import check_settings
 from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
+
+_BACKLOG: Final = 1024
+"""Connections that may wait to be accepted."""
+_ACCEPTS: Final = 64
+"""The most connections accepted in one turn of the event loop."""
+_SOON_SECONDS: Final = 0.01
+"""Seconds until the next one is accepted when the last ones have taken all file descriptors: they may be gone by then."""
+_ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+
+
+class _Acceptor:
+    """The listening sockets of one server."""
+
+    def __init__(self, join: Callable[[Place], _Socket[Any]], tls: ssl.SSLContext | None, admission: Admission) -> None:
+        self.admission: Final = admission
+        self._join: Final = join
+        self._tls: Final = tls
+        self._listeners: Final[list[socket.socket]] = []
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+
+    async def listen(self, host: str, port: int) -> None:
+        """Listens on all addresses that the name resolves to.  Raises OSError when one of them cannot be bound."""
+        loop = asyncio.get_running_loop()
+        kind, flags = socket.SOCK_STREAM, socket.AI_PASSIVE
+        try:  # a numeric address needs no resolver thread
+            found = socket.getaddrinfo(host or None, port, type=kind, flags=flags | socket.AI_NUMERICHOST)
+        except socket.gaierror:
+            found = await loop.getaddrinfo(host, port, type=kind, flags=flags)
+        try:
+            for family, address in dict.fromkeys([(each[0], each[4]) for each in found]):
+                try:
+                    listener = socket.create_server(address, family=family, backlog=_BACKLOG)
+                except OSError as error:
+                    if error.errno in _ABSENT and len(found) > 1 and (self._listeners or address != found[-1][4]):
+                        continue  # an address of an IP version that this machine lacks
+                    raise
+                listener.setblocking(False)
+                self._listeners.append(listener)
+        except BaseException:
+            self._close()
+            raise
+        for listener in self._listeners:
+            self._start(self._accept(listener))
+
+    @property
+    def listening(self) -> bool:
+        """Whether `listen` was called."""
+        return bool(self._listeners)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of the first listening socket."""
+        host, port = self._listeners[0].getsockname()[:2]
+        return str(host), int(port)
+
+    async def close(self) -> None:
+        """Stops accepting, and drops connections in their TLS handshake.  May be called again."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._close()
+
+    def _close(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            for number in range(_ACCEPTS):
+                try:
+                    accepted, address = await loop.sock_accept(listener)
+                except OSError as error:
+                    if error.errno in NO_ROOM and number:
+                        await asyncio.sleep(_SOON_SECONDS)
+                    elif error.errno in NO_ROOM:
+                        loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
+                        await asyncio.sleep(RETRY_SECONDS)
+                    break  # otherwise the connection was gone before it was accepted
+                place = self.admission.admit(address, loop.time())
+                if place is None:
+                    accepted.close()
+                else:
+                    self._start(self._begin(accepted, place))
+            await asyncio.sleep(0)  # so that fast arrivals do not starve the event loop
+
+    async def _begin(self, accepted: socket.socket, place: Place) -> None:
+        joined = self._join(place)
+        seconds = None if self._tls is None else self.admission.limits.tls_seconds
+        try:
+            with suppress(OSError):  # no TLS, or not in time: ssl's errors are OSErrors
+                await asyncio.get_running_loop().connect_accepted_socket(
+                    joined.opening, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
+                )
+        finally:
+            if not joined.made:
+                accepted.close()
+                place.leave()
+
 
 G = TypeVar("G", bound=Guest)
 
@@ -43,7 +150,7 @@ class Server(Generic[G]):
         """Counts connections, and those refused for lack of room."""
         self.buffer: Final = memoryview(bytearray(OPENING_READ))
         """The read buffer that all connections that are not open share."""
-        self._acceptor: Final = Acceptor(lambda place: _Socket(self, connect, place), tls, self.admission)
+        self._acceptor: Final = _Acceptor(lambda place: _Socket(self, connect, place), tls, self.admission)
         self._where: Final = where
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self._asking: Final[dict[_Socket[G], None]] = {}  # not open, and with octets that the host may not have read yet
@@ -124,8 +231,8 @@ class Server(Generic[G]):
         self._check()
         self.settle()
         self.transmit()
-        for socket in list(self._paused):
-            socket.look()
+        for each in list(self._paused):
+            each.look()
         self._wait(now)
 
     def _wait(self, now: float) -> None:
@@ -149,10 +256,10 @@ class Server(Generic[G]):
 
     def _check(self) -> None:
         """Starts password checks in threads, a few at once, so that neither the event loop nor other clients wait."""
-        for socket in self._asking:
-            decide = socket.guest.take_deferred()
+        for each in self._asking:
+            decide = each.guest.take_deferred()
             if decide is not None:
-                self.admission.logins.wait(socket.place, partial(self._begin, socket, decide))
+                self.admission.logins.wait(each.place, partial(self._begin, each, decide))
 
     def _begin(self, socket: _Socket[G], decide: Callable[[], Accepted | Rejected]) -> None:
         if self._checks is None:
@@ -165,9 +272,9 @@ class Server(Generic[G]):
     def transmit(self) -> None:
         """Sends the octets of guests whose sockets take them."""
         for guest in self.host.ready():
-            socket = self._sockets.get(guest)
-            if socket is not None:
-                socket.transmit()
+            found = self._sockets.get(guest)
+            if found is not None:
+                found.transmit()
 
     def join(self, connect: Callable[[], G], transport: asyncio.Transport) -> G:
         """Returns the guest for a new socket."""
@@ -188,11 +295,11 @@ class Server(Generic[G]):
 
     def left(self, guest: G) -> None:
         """Forgets a client whose socket is gone."""
-        socket = self._sockets.pop(guest, None)
-        if socket is not None:
-            self._paused.pop(socket, None)
-            socket.place.leave()
-            self._asking.pop(socket, None)
+        found = self._sockets.pop(guest, None)
+        if found is not None:
+            self._paused.pop(found, None)
+            found.place.leave()
+            self._asking.pop(found, None)
 
     def paused(self, socket: _Socket[G]) -> None:
         """Notes that a socket is not read; every turn checks whether its guest wants data again."""
@@ -228,6 +335,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
     def __init__(self, server: Server[G], connect: Callable[[], G], place: Place) -> None:
         self.over: Final[asyncio.Future[None]] = asyncio.get_running_loop().create_future()
         self.made = False
+        """Whether it has its transport, and will be notified when the connection is lost."""
         self.place: Final = place
         self.guest: G  # set in connection_made
         self._server: Final = server

@@ -1,16 +1,89 @@
-"""One asyncio socket of one connection: passes input to the client, writes its output, keeps its timer."""
+"""The asyncio socket of one connection: it carries octets and time to the client; sessions send and wait on it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, Final, TypeVar
 
-from amqp_sansio.adapters.asyncio.waiting import Waiting
 from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors.checks import check_timeout
 
 Value = TypeVar("Value")
+
+
+async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
+    """Waits for a ticket and returns its value.  Raises its error, or TimeoutError after `timeout` seconds.
+
+    Cancelling the wait does not undo what was sent.
+    """
+    if not ticket.done:
+        if timeout is None:
+            await settled(ticket)
+        else:
+            try:
+                async with asyncio.timeout(timeout):
+                    await settled(ticket)
+            except TimeoutError:
+                raise TimeoutError(f"no answer within {timeout} seconds") from None
+    return ticket.result()
+
+
+async def settled(ticket: Ticket[Value]) -> None:
+    """Waits until a pending ticket is settled."""
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def settle() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    ticket.on_done(settle)
+    try:
+        await future
+    finally:
+        if not ticket.done:
+            ticket.forget(settle)
+
+
+class Waiting(asyncio.Future[None]):
+    """A future for one awaiting task, which continues inside `go` instead of in the next turn of the event loop."""
+
+    _then: tuple[Callable[[Any], object], Context | None] | None = None  # Any: the Future itself
+
+    def add_done_callback(self, fn: Callable[[Any], object], /, *, context: Context | None = None) -> None:
+        """Stores the callback of the awaiting task."""
+        self._then = (fn, context)
+
+    def go(self) -> None:
+        """Completes the future and runs the awaiting task at once, up to its next wait.  Must not be called from a task."""
+        self.set_result(None)
+        if self._then is not None:
+            fn, context = self._then
+            if context is None:
+                fn(self)
+            else:
+                context.run(fn, self)
+
+    def go_soon(self) -> None:
+        """Completes the future; the awaiting task continues in the next turn of the event loop."""
+        if not self.done():
+            self.set_result(None)
+            self._tell()
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Cancels the future, as for any future."""
+        if not super().cancel(msg):
+            return False
+        self._tell()
+        return True
+
+    def _tell(self) -> None:
+        if self._then is not None:
+            fn, context = self._then
+            self.get_loop().call_soon(fn, self, context=context)
+
 
 READ: Final = 64 * 1024
 """Octets per read, before other tasks have their turn."""
@@ -181,3 +254,64 @@ class Wire(asyncio.BufferedProtocol):
         """Closes the socket at once, without waiting for the peer."""
         if self._transport is not None:
             self._transport.abort()
+
+
+MANY: Final = 256 * 1024
+"""Octets waiting to be written; from this many on, a publisher waits until they are written."""
+
+
+class Line:
+    """See `conversation.line`.  `wire` is the socket of the present connection, None while there is none."""
+
+    def __init__(self) -> None:
+        self.wire: Wire | None = None
+        self._asking = 0
+
+    def wake(self) -> None:
+        """Notes that there is something to send."""
+        if self.wire is not None:
+            self.wire.wake()
+
+    def free(self, timeout: float | None = None) -> bool:
+        """See `conversation.line`."""
+        wire = self.wire
+        return wire is None or (wire.taking and wire.waiting < MANY)
+
+    async def writable(self) -> None:
+        """See `conversation.line`."""
+        wire = self.wire
+        if wire is None:
+            return
+        if wire.waiting >= MANY:
+            wire.transmit()
+        if not wire.taking:
+            await wire.writable.wait()
+
+    async def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
+        """See `conversation.line`."""
+        return await wait(ticket, timeout)
+
+    async def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
+        """See `conversation.line`."""
+        wire = self.wire
+        alone = wire is not None and not self._asking
+        ticket = wire.say(say) if wire is not None and alone else say()
+        if not ticket.done:
+            self._asking += 1
+            try:
+                await (wire.answer(ticket) if wire is not None and alone else settled(ticket))
+            finally:
+                self._asking -= 1
+        return ticket.result()
+
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
+        """See `conversation.line`."""
+        check_timeout(seconds)
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            raise TimeoutError(f"no answer within {seconds} seconds")
+        try:
+            async with asyncio.timeout(seconds):
+                return await work()
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {seconds} seconds") from None

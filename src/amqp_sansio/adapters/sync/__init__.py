@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
 from amqp_sansio.adapters.sync.connection import Connection, connect
-from amqp_sansio.adapters.sync.pending import Pending
+from amqp_sansio.adapters.sync.line import Pending
 from amqp_sansio.adapters.sync.session import Session, Subscription
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy

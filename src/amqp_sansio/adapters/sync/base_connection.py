@@ -9,9 +9,8 @@ from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
 from amqp_sansio.adapters.sync.driver import Driver
-from amqp_sansio.adapters.sync.line import Line
-from amqp_sansio.adapters.sync.pending import Pending
-from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.adapters.sync.line import Line, Pending
+from amqp_sansio.adapters.sync.turns import Turn
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ending import Ending

@@ -13,14 +13,13 @@ from typing import Final, Self, TypeVar
 from typing_extensions import Unpack
 
 from amqp_sansio.adapters.sync.base_connection import BaseConnection
-from amqp_sansio.adapters.sync.line import Line
-from amqp_sansio.adapters.sync.pending import Pending
+from amqp_sansio.adapters.sync.line import Line, Pending
 from amqp_sansio.adapters.sync.subscription import BaseSubscription
 from amqp_sansio.conversation.channels import words
 from amqp_sansio.conversation.channels.calls import Fetch
 from amqp_sansio.conversation.channels.client import ChannelClient
+from amqp_sansio.conversation.channels.consumers import Inbox
 from amqp_sansio.conversation.channels.core import ChannelCore
-from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties
 from amqp_sansio.conversation.ending import Ending

@@ -12,10 +12,10 @@ from uuid import uuid4
 import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.logs import teller
+from amqp_sansio.adapters.settings import check_settings, trust
 from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT
 from amqp_sansio.adapters.sync.channel import Channel, ChannelConnection, Subscription
-from amqp_sansio.adapters.sync.pending import Pending
-from amqp_sansio.adapters.trust import check_settings, trust
+from amqp_sansio.adapters.sync.line import Pending
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.channels.client import ChannelClient, ChannelClientEvent

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
 from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
-from amqp_sansio.adapters.trust import check_settings
+from amqp_sansio.adapters.settings import check_settings
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.conversation.hosting import Guest, Host, load
 from amqp_sansio.kernel.timers import AT_ONCE, earliest

@@ -13,8 +13,7 @@ from typing import Final, Self, TypeVar
 from typing_extensions import Unpack
 
 from amqp_sansio.adapters.sync.base_connection import BaseConnection
-from amqp_sansio.adapters.sync.line import Line
-from amqp_sansio.adapters.sync.pending import Pending
+from amqp_sansio.adapters.sync.line import Line, Pending
 from amqp_sansio.adapters.sync.subscription import BaseSubscription
 from amqp_sansio.adapters.sync.topology import Topology
 from amqp_sansio.conversation.client import Client

@@ -11,8 +11,8 @@ from amqp_sansio.errors.extras import of_extra
 with of_extra("trio"):
     from amqp_sansio.adapters.trio.connection import Connection, connect
 
+from amqp_sansio.conversation.line import Pending
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.pending import Pending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session, Subscription
 from amqp_sansio.errors import *  # noqa: F403  # all of them, for `except`

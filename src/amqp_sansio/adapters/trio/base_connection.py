@@ -11,9 +11,7 @@ from typing import Final, Self
 
 import trio
 
-from amqp_sansio.adapters.trio.line import Line
-from amqp_sansio.adapters.trio.waiting import wait
-from amqp_sansio.adapters.trio.wire import Wire
+from amqp_sansio.adapters.trio.wire import Line, Wire, wait
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.awaited import AwaitedConnection, C
 from amqp_sansio.errors import AmqpError, LocalProtocolError

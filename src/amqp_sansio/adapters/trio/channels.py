@@ -16,15 +16,15 @@ import trio
 import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.logs import teller
+from amqp_sansio.adapters.settings import check_settings, trust
 from amqp_sansio.adapters.trio.base_connection import CLOSE_TIMEOUT, BaseConnection
-from amqp_sansio.adapters.trust import check_settings, trust
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.channels.channel import Channel, ChannelConnection, Subscription
 from amqp_sansio.conversation.channels.client import ChannelClient, ChannelClientEvent
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.topology import Chosen, everything, nothing
-from amqp_sansio.conversation.pending import Pending
+from amqp_sansio.conversation.line import Pending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.errors import *  # noqa: F403  # all of them, for `except`

@@ -10,8 +10,7 @@ import attrs
 from amqp_sansio.config import ClientConfig, ClientMechanism
 from amqp_sansio.conversation.base_client import BaseClient, Tap
 from amqp_sansio.conversation.channels.core import ChannelCore
-from amqp_sansio.conversation.channels.restoring import TRIES, Restoring
-from amqp_sansio.conversation.channels.topology import Chosen, Topology, everything, nothing
+from amqp_sansio.conversation.channels.topology import TRIES, Chosen, Restoring, Topology, everything, nothing
 from amqp_sansio.conversation.happenings import ClientEvent
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket

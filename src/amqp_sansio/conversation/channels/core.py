@@ -5,14 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.conversation.channels.barrier import Barrier
-from amqp_sansio.conversation.channels.calls import Calls
-from amqp_sansio.conversation.channels.consumers import Consumers
+from amqp_sansio.conversation.channels.calls import REPLY_TO, Barrier, Calls, Requests
+from amqp_sansio.conversation.channels.consumers import Consumers, Inbox
 from amqp_sansio.conversation.channels.in_flight import InFlight
-from amqp_sansio.conversation.channels.inbox import Inbox
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties, published
-from amqp_sansio.conversation.channels.requests import REPLY_TO, Requests
 from amqp_sansio.conversation.channels.transaction import Transaction
 from amqp_sansio.conversation.channels.words import check_executable, check_mode
 from amqp_sansio.conversation.inbox import PREFETCH

@@ -1,14 +1,18 @@
-"""The settings of clients and servers: what `connect` and `serve` take, and the TLS context that a URL configures."""
+"""The settings of clients and servers: what `connect` and `serve` take, the TLS context that a URL configures, and SCRAM."""
 
 from __future__ import annotations
 
+import secrets
 import ssl
 from collections.abc import Callable
 from typing import Any, Final
 
-from amqp_sansio.config import ClientConfig
+import attrs
+
+from amqp_sansio.config import ClientConfig, SaslError
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.engine.sasl import Plain, Scram
 from amqp_sansio.errors import AddressError, EncodeError
 from amqp_sansio.errors.checks import is_number
 from amqp_sansio.kernel.serials import whole
@@ -62,3 +66,23 @@ def trust(address: ChannelAddress) -> ssl.SSLContext | None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+NONCE_OCTETS: Final = 24
+"""Random octets of a nonce, which is their base64 form."""
+
+
+def proving(config: ClientConfig) -> ClientConfig:
+    """Returns the settings with SCRAM-SHA-256 before PLAIN when they name a user and no mechanisms.
+
+    Returns them unchanged without the extra `scram`, and for names and passwords that SCRAM cannot encode.
+    """
+    username = config.username
+    if config.mechanisms or username is None:
+        return config
+    scram = Scram(username, config.password, nonce=lambda: secrets.token_urlsafe(NONCE_OCTETS))
+    try:
+        scram.start()
+    except (ImportError, SaslError):
+        return config
+    return attrs.evolve(config, mechanisms=(scram, Plain(username, config.password)))

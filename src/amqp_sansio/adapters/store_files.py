@@ -1,5 +1,4 @@
-"""The mark of a store: a file that records what sqlite cannot tell, namely whether the store was used, how far, and how it
-ended.
+"""The files beside the database of a store: its mark, its tag, and its write-ahead log.
 
 sqlite takes a missing write-ahead log for an empty one, a truncated one for a complete one, and an empty database file for a
 new one.  The mark therefore says `OPEN` from the first commit that was confirmed to a client, with the number of the last
@@ -10,13 +9,16 @@ from __future__ import annotations
 
 import os
 import re
+import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
+from uuid import UUID, uuid4
 from zlib import crc32
 
-FILE: Final = "broker.mark"
+MARK: Final = "broker.mark"
 NEW: Final = ""
 """There is no mark: nothing was confirmed as stored."""
 OPEN: Final = "open"
@@ -32,7 +34,7 @@ class Mark:
     """The mark file in the directory of a store."""
 
     def __init__(self, directory: Path) -> None:
-        self.path: Final = directory / FILE
+        self.path: Final = directory / MARK
         self._new: Final = _unfinished(self.path)
         self._prepared: tuple[FileIO, int] | None = None
         """The file that the first `confirm` fills and renames, and its directory."""
@@ -46,7 +48,7 @@ class Mark:
         if (word := octets.strip().decode("latin-1")) in (OPEN, CLOSED):
             return word
         if _COUNTED.fullmatch(octets) is None:
-            raise ValueError(f"{FILE} says neither that the store is {OPEN} nor that it is {CLOSED}")
+            raise ValueError(f"{MARK} says neither that the store is {OPEN} nor that it is {CLOSED}")
         return OPEN
 
     def confirmed(self) -> int:
@@ -149,3 +151,89 @@ def sync_directory(directory: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+TAG: Final = "broker.tag"
+
+
+def new_tag() -> str:
+    """Returns a tag that no other broker has."""
+    return str(uuid4())
+
+
+def kept_tag(directory: str | os.PathLike[str]) -> str:
+    """Returns the tag in the directory of a store; makes a new one when there is none or it is not valid.  Raises OSError.
+
+    Only the process that has the store open may call it: two processes that make one at the same time would not agree.
+    """
+    path = Path(directory) / TAG
+    try:
+        return str(UUID(path.read_text("ascii").strip()))
+    except (FileNotFoundError, ValueError):  # a UnicodeDecodeError is a ValueError
+        made = new_tag()
+        write_whole(path, made.encode() + b"\n")
+        return made
+
+
+HEADER: Final = struct.Struct(">8I")
+"""Magic number, version, octets of a page, checkpoint, two salts, two checksums."""
+FRAME: Final = struct.Struct(">6I")
+"""Page, pages in the file where it ends a transaction (else 0), two salts, two checksums."""
+MAGIC: Final = 0x377F0682
+"""Its lowest bit says that the checksums are of big-endian numbers."""
+UNFINISHED: Final = 1
+"""The most transactions that a crash leaves incomplete: each is on the disk before the next one begins."""
+
+_MASK: Final = 0xFFFFFFFF
+
+
+def damage(path: Path) -> str | None:
+    """Returns where the log is damaged and how much follows; None where there is no more damage than a crash leaves.
+
+    Raises OSError when the log cannot be read.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return None
+    with file:
+        return _damage(file, path.name)
+
+
+def _damage(file: BinaryIO, name: str) -> str | None:
+    head = file.read(HEADER.size)
+    if len(head) < HEADER.size:
+        return None
+    magic, _, page, _, *said = HEADER.unpack(head)
+    salts, order = said[:2], ">" if magic & 1 else "<"
+    if magic & ~1 != MAGIC or [*_sum((0, 0), head[:24], order)] != said[2:]:
+        return f"the header of {name} does not match its checksum" if file.read(1) else None
+    sums = _sum((0, 0), head[:24], order)
+    at, bad, ends = HEADER.size, -1, 0
+    while len(head := file.read(FRAME.size)) == FRAME.size:
+        octets = file.read(page)
+        _, size, *said = FRAME.unpack(head)
+        if bad < 0:
+            if said[:2] == salts and len(octets) == page:
+                sums = _sum(_sum(sums, head[:8], order), octets, order)
+                if [*sums] == said[2:]:
+                    at += FRAME.size + page
+                    continue
+            bad = at
+        if said[:2] == salts and size:
+            ends += 1
+    if bad < 0 or ends <= UNFINISHED:
+        return None
+    return (
+        f"{name} is damaged at octet {bad}, and {ends} transactions end there or after it; if you cut the file off at that"
+        " octet, it keeps what came before"
+    )
+
+
+def _sum(sums: tuple[int, int], octets: bytes, order: str) -> tuple[int, int]:
+    first, second = sums
+    numbers: Sequence[int] = struct.unpack(f"{order}{len(octets) // 4}I", octets)
+    for even, odd in zip(numbers[::2], numbers[1::2], strict=True):
+        first = first + even + second & _MASK
+        second = second + odd + first & _MASK
+    return first, second

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
+from tests.adapters import scenarios
+from tests.adapters.asyncio.test_connection import AsyncioLoop
+from tests.adapters.blocking import BlockingLoop
+from tests.adapters.loops import Loop
+from tests.adapters.served import Served
+from tests.adapters.trio.test_connection import TrioLoop
 
+from amqp_sansio import ClientConfig, ServerConfig
 from amqp_sansio.adapters import asyncio, sync, trio
 from amqp_sansio.adapters.asyncio import channels as asyncio_channels
 from amqp_sansio.adapters.asyncio.server import serve as asyncio_serve
+from amqp_sansio.adapters.settings import proving, trust
 from amqp_sansio.adapters.sync import channels
 from amqp_sansio.adapters.sync.server import serve as sync_serve
 from amqp_sansio.adapters.trio import channels as trio_channels
-from amqp_sansio.adapters.trust import trust
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.conversation.channels.address import ChannelAddress
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.sasl import Plain, PlainServer, ScramServer, scram_secret
+from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import AddressError, EncodeError
+from amqp_sansio.events import Authenticated
+from amqp_sansio.testing.link import Link
 
 
 def test_a_url_without_files_leaves_it_to_the_adapter() -> None:
@@ -94,3 +107,48 @@ def test_a_wrong_setting_of_a_server_is_refused_at_once(serve: Any, setting: str
     broker = Broker()
     with pytest.raises(EncodeError, match=f"serve: {setting}: takes {rule}, not {given!r}"):
         serve(broker, broker.connect, **{setting: given})
+
+
+GUEST = ClientConfig(username="guest", password="secret")
+SECRET = scram_secret("secret", salt=b"0123456789ab")
+
+
+def names(config: ClientConfig) -> list[str]:
+    return [each.name for each in config.mechanisms]
+
+
+def test_scram_comes_first() -> None:
+    assert names(proving(GUEST)) == ["SCRAM-SHA-256", "PLAIN"]
+    assert "secret" not in repr(proving(GUEST))
+
+
+def test_words_stay() -> None:
+    said = ClientConfig(mechanisms=(Plain("guest", "secret"),))
+    assert proving(said) is said
+    anonymous = ClientConfig()
+    assert proving(anonymous) is anonymous
+
+
+def test_what_scram_cannot_encode_has_a_plain_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    control = ClientConfig(username="guest", password="bell\x07")
+    assert proving(control) is control
+    monkeypatch.setitem(sys.modules, "scramp", None)
+    assert proving(GUEST) is GUEST
+
+
+@pytest.mark.parametrize("scram", [True, False])
+def test_it_lets_us_in(scram: bool) -> None:
+    plain = PlainServer(lambda user, password: (user, password) == ("guest", "secret"))
+    offered = (ScramServer(lambda user: SECRET), plain) if scram else (plain,)
+    link = Link(ClientConnection(proving(GUEST)), ServerConnection(ServerConfig(mechanisms=offered)))
+    (proven,) = [event for _, event in link.run() if isinstance(event, Authenticated)]
+    assert (proven.identity, proven.mechanism) == ("guest", "SCRAM-SHA-256" if scram else "PLAIN")
+
+
+@pytest.mark.parametrize("loop", [BlockingLoop, AsyncioLoop, TrioLoop])
+def test_every_adapter_does_it(loop: type[Loop]) -> None:
+    """The server knows no other mechanism."""
+    made = loop()
+    with Served(ServerConfig(mechanisms=(ScramServer(lambda user: SECRET),))) as served:
+        url = served.url.replace("amqp://", "amqp://guest:secret@")
+        assert len(made.run(lambda: scenarios.there_and_back(made, url, 3))) == 3
