@@ -64,7 +64,7 @@ GUARDED: Final = {
         "spark/live/disk.py",
         "os.O_DIRECTORY",
     ): "tests/spark/live/test_disk.py::test_folders_that_cannot_be_opened_are_not_synced",
-    ("spark/places.py", "os.getuid"): "tests/spark/test_places.py::test_without_user_ids_the_last_place_has_none",
+    ("spark/installation.py", "os.getuid"): "tests/spark/test_installation.py::test_without_user_ids_the_last_place_has_none",
     ("spark/source.py", "/proc"): "tests/spark/test_source.py::test_whether_files_fit_into_memory_is_known_on_linux_only",
 }
 """What is used, and the test that takes it away."""

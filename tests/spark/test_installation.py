@@ -1,15 +1,41 @@
-"""A Java is found, or brought, or its absence is said in one sentence."""
+"""A Java is found, or brought, or its absence is said in one sentence.  Python processes import pyspark as a package."""
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyspark
 import pytest
 
-from amqp_sansio.spark import java
+from amqp_sansio.spark import installation
 from amqp_sansio.spark.errors import MissingJava
-from amqp_sansio.spark.java import ensure_java, version_of, write_launcher
+from amqp_sansio.spark.installation import LINKED, ensure_home, ensure_java, places, version_of, write_launcher
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_the_virtual_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/home/me/.cache")
+    monkeypatch.setattr(sys, "prefix", "/here/.venv")
+    first, *others = places()
+    assert first == Path("/here/.venv/share/amqp-sansio")
+    assert others[0] == Path("/home/me/.cache/amqp-sansio")
+    assert len(others) == 2
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert list(places()) == others
+
+
+def test_without_user_ids_the_last_place_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(places())[-1].name == f"amqp-sansio-{os.getuid()}"
+    monkeypatch.delattr(os, "getuid")
+    assert list(places())[-1].name == "amqp-sansio"
 
 
 def fake(home: Path, said: str, code: int = 0) -> Path:
@@ -55,7 +81,7 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_without_any_java_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "_brought", lambda: None)
+    monkeypatch.setattr(installation, "_brought", lambda: None)
     with pytest.raises(
         MissingJava, match=r"Java 17 or later .*JAVA_HOME, .*amqp-sansio\[spark\].*; analyze --engine local needs none$"
     ):
@@ -92,3 +118,51 @@ def test_the_launcher_is_written_once_and_again_when_it_differs(tmp_path: Path) 
     write_launcher(tmp_path, Path("/two/java"))
     assert "/two/java" in launcher.read_text()
     assert [each.name for each in launcher.parent.iterdir()] == ["java"]
+
+
+PACKAGE = Path(str(pyspark.__file__)).resolve().parent
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(installation, "places", lambda: iter([tmp_path / "file", tmp_path / "folder"]))
+
+
+def test_the_home_leads_to_the_package_without_its_archive(tmp_path: Path) -> None:
+    """In the first place where it can be made."""
+    environment: dict[str, str] = {}
+    made = ensure_home(environment)
+    assert made is not None
+    assert environment == {"SPARK_HOME": str(made)}
+    assert made.parent == tmp_path / "folder"
+    assert {path.name: path.readlink() for path in made.iterdir()} == {name: PACKAGE / name for name in LINKED}
+
+
+def test_it_is_made_once_and_a_link_that_leads_elsewhere_is_replaced(tmp_path: Path) -> None:
+    made = ensure_home({})
+    assert made is not None
+    (made / "bin").unlink()
+    (made / "bin").symlink_to(tmp_path)
+    before = (made / "jars").lstat().st_ino
+    assert ensure_home({}) == made
+    assert (made / "bin").readlink() == PACKAGE / "bin"
+    assert (made / "jars").lstat().st_ino == before
+
+
+def test_a_home_of_the_users_stays_and_without_a_place_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = {"SPARK_HOME": "/opt/spark"}
+    assert ensure_home(environment) is None
+    assert environment == {"SPARK_HOME": "/opt/spark"}
+    monkeypatch.setattr(installation, "places", lambda: iter([]))
+    assert ensure_home({}) is None
+
+
+def test_workers_import_the_package(spark: SparkSession) -> None:
+    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyspark
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"where": [str(pyspark.__file__)]})
+
+    assert Path(spark.range(1).mapInArrow(answer, "where string").collect()[0][0]).parent.resolve() == PACKAGE
