@@ -14,7 +14,7 @@ from tests.cli.serving import Serving, run
 
 from amqp_sansio.adapters.sync.server import serve
 from amqp_sansio.broker import Broker
-from amqp_sansio.cli import progress
+from amqp_sansio.cli import output
 from amqp_sansio.cli.main import main
 from amqp_sansio.cli.probe import SocketTransport
 from amqp_sansio.cli.serve import context
@@ -74,7 +74,7 @@ def test_a_server_behind_tls_is_probed_by_its_url(tmp_path: Path, capsys: pytest
 
 
 def test_progress_of_many_conversations_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "ELSEWHERE", 0.0)
+    monkeypatch.setattr(output, "ELSEWHERE", 0.0)
     with Serving() as serving:
         assert main(["probe", f"127.0.0.1:{serving.port}", "--section", "tx", "--conversations", "2"]) == 0
     told = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.report.made import write_story
 
-from amqp_sansio.cli import progress
+from amqp_sansio.cli import output
 from amqp_sansio.cli.main import main
 
-HELLO = Path(progress.__file__).parent / "samples" / "hello.pcap"
+HELLO = Path(output.__file__).parent / "samples" / "hello.pcap"
 
 
 def test_it_writes_the_page_and_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +68,7 @@ def test_what_takes_no_time_says_nothing_about_progress(capsys: pytest.CaptureFi
 
 
 def test_it_tells_while_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "ELSEWHERE", 0.0)
+    monkeypatch.setattr(output, "ELSEWHERE", 0.0)
     assert main(["report", str(write_story(tmp_path))]) == 0
     said = capsys.readouterr().err
     for table in ("connections", "messages", "violations"):

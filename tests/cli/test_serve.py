@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import re
 import resource
@@ -19,6 +20,7 @@ import trustme
 from tests.cli.serving import Serving, run
 from tests.waiting import awaited
 
+from amqp_sansio import ClientConfig, ClientConnection
 from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
 from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.adapters.store_files import TAG
@@ -26,8 +28,18 @@ from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
 from amqp_sansio.broker import Broker, BrokerConfig, encode_entry
 from amqp_sansio.cli import serve as verb
-from amqp_sansio.cli.serve import BESIDES, ServeError, Wishes, configuration, context, resolve, restore, serve
-from amqp_sansio.config import ClientConfig
+from amqp_sansio.cli.serve import (
+    BESIDES,
+    LONGEST,
+    Conversations,
+    ServeError,
+    Wishes,
+    configuration,
+    context,
+    resolve,
+    restore,
+    serve,
+)
 from amqp_sansio.errors import ConnectFailed, ConnectionLost, SessionFailed, SessionLost
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits, ServerLimits
 from amqp_sansio.spec import message
@@ -474,3 +486,69 @@ def test_a_client_that_takes_too_long_to_log_in_is_dropped() -> None:
     with Serving("--login-timeout", "0.1") as serving, socket.create_connection(("127.0.0.1", serving.port)) as connected:
         connected.settimeout(60)
         assert connected.recv(1) == b""
+
+
+def test_lines_are_numbered_timed_plain_and_cut() -> None:
+    out, now = io.StringIO(), [10.0]
+    log = Conversations(out, lambda: now[0])
+    first, second = log.connection(), log.connection()
+    now[0] = 11.5
+    first.hear("client", ClientConnection().data_to_send())
+    second.note("connected from «there»\n")
+    second.note("x" * 1000)
+    lines = out.getvalue().splitlines()
+    assert lines[0].startswith("    1.500 [1] client: protocol header")
+    assert lines[1] == "    1.500 [2] connected from \\xabthere\\xbb\\n"
+    assert lines[2] == "    1.500 [2] " + "x" * LONGEST + "..."
+    assert out.getvalue().isascii()
+
+
+def test_secrets_are_shown_as_their_length() -> None:
+    out = io.StringIO()
+    log = Conversations(out, lambda: 0.0).connection()
+    from amqp_sansio import ServerConfig, ServerConnection
+    from amqp_sansio.engine.sasl import PlainServer
+
+    client = ClientConnection(ClientConfig(username="alice", password="verysecret"))
+    server = ServerConnection(ServerConfig(mechanisms=(PlainServer(lambda username, password: True),)))
+    for _ in range(4):
+        said = client.data_to_send()
+        log.hear("client", said)
+        server.receive_data(said)
+        list(server.events())
+        answer = server.data_to_send()
+        log.hear("server", answer)
+        client.receive_data(answer)
+        list(client.events())
+    assert "connection.open-ok" in out.getvalue()
+    assert "response=<17 octets>" in out.getvalue()
+    assert "verysecret" not in out.getvalue()
+
+
+def test_octets_that_are_no_conversation_are_survived() -> None:
+    out = io.StringIO()
+    log = Conversations(out, lambda: 0.0).connection()
+    for octets in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 100, b"\xff" * 100, bytes(range(256)) * 4):
+        log.hear("client", octets)
+        log.hear("server", octets)
+    assert len(out.getvalue()) < 20_000
+
+
+def test_a_log_that_nobody_reads_ends_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    class Shut(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    log = Conversations(Shut(), lambda: 0.0)
+    log.connection().note("one")
+    log.connection().note("two")
+    assert capsys.readouterr().err == "amqp-sansio: nobody reads the log any more\n"
+
+
+def test_a_transcript_that_fails_takes_nothing_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    log = Conversations(out, lambda: 0.0).connection()
+    monkeypatch.setattr(log._transcript, "hear", lambda moment, speaker, octets: 1 / 0)
+    log.hear("client", b"x")
+    log.hear("client", b"x")
+    assert out.getvalue() == "    0.000 [1] cannot follow the conversation any more (ZeroDivisionError)\n"

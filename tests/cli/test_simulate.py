@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.testing.simulation import faulty
 
-from amqp_sansio.cli import progress, simulate
+from amqp_sansio.cli import output, simulate
 from amqp_sansio.cli.main import main
 from amqp_sansio.testing import simulation
 from amqp_sansio.testing.simulation import plan
@@ -34,7 +34,7 @@ def test_progress_of_many_seeds_is_shown(monkeypatch: pytest.MonkeyPatch, capsys
     assert main(run) == 0
     quiet = capsys.readouterr()
     assert quiet.err == ""
-    monkeypatch.setattr(progress, "ELSEWHERE", 0.0)
+    monkeypatch.setattr(output, "ELSEWHERE", 0.0)
     assert main(run) == 0
     told = capsys.readouterr()
     assert told.out == quiet.out

@@ -22,14 +22,14 @@ from tests.spark.live import crashes, killed
 from tests.spark.live.job import JVM_KILLED
 from tests.spark.live.stage import COPY, ORDERS, OnDisk, declare, depth, drain, in_doubt, send
 
-from amqp_sansio.spark.live import coordinator, publisher, spooler
+from amqp_sansio.spark.live import coordinator, sink, spooler
 
 KINDS = {"jvm": 50, "both": 50, "python": 22, "broker": 22} if SOAK else {"jvm": 1, "python": 1, "broker": 1}
 SEED = int(os.environ.get("AMQP_SEED", "1"))
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = [
     *[f"source-{step}" for step in (*spooler.STEPS, *spooler.RECOVERY)],
-    *[f"sink-{step}" for step in (*publisher.STEPS, *coordinator.STEPS, *coordinator.RECOVERY)],
+    *[f"sink-{step}" for step in (*sink.STEPS, *coordinator.STEPS, *coordinator.RECOVERY)],
 ]
 BEFORE = {
     **{f"source-{step}": [f"source-{each}" for each in steps] for step, steps in crashes.BEFORE.items()},

@@ -16,12 +16,12 @@ from tests.interop.conftest import have
 from tests.spark.live import crashes
 from tests.spark.live.stage import COPY, ORDERS, declare, drain, in_doubt, send, sink, source
 
-from amqp_sansio.spark.live.errors import LiveSetupError
+from amqp_sansio.spark.errors import LiveSetupError
 from amqp_sansio.spark.live.identity import new_owner
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import EXACTLY_ONCE
-from amqp_sansio.spark.live.publisher import Publisher
-from amqp_sansio.spark.live.reader import Reader
+from amqp_sansio.spark.live.sink import Publisher
+from amqp_sansio.spark.live.source import Reader
 from tools.interop.broker_j import BrokerJ
 from tools.interop.peers import CACHE
 

@@ -8,7 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.report.markup import MOST, Markup, count, duration, joined, octets, table, tag, text, visible
+from amqp_sansio.report.markup import (
+    MOST,
+    Markup,
+    count,
+    duration,
+    explained,
+    joined,
+    moment,
+    named,
+    octets,
+    table,
+    tag,
+    text,
+    visible,
+)
 
 
 class Tags(HTMLParser):
@@ -72,3 +86,27 @@ def test_numbers_for_people() -> None:
     ]  # fmt: skip
     assert [octets(each) for each in (0, 999, 1000, 1_500_000)] == ["0 octets", "999 octets", "1 kB", "1.5 MB"]
     assert count(1234567) == "1,234,567"
+
+
+def test_a_code_has_its_name_whichever_version_it_belongs_to() -> None:
+    assert named(404) == "404 not-found"
+    assert named(320) == "320 connection-forced"
+    assert named(312) == "312 no-route"
+    assert (named(999), named(0)) == ("999", "no code")
+
+
+def test_what_begins_with_the_name_of_the_code_does_not_say_it_twice() -> None:
+    assert explained(404, "not-found: no queue q") == "404 not-found: no queue q"
+    assert explained(404, "no queue q") == "404 not-found: no queue q"
+    assert explained(404, None) == "404 not-found"
+    assert explained(320, "") == "320 connection-forced"
+
+
+def test_a_moment_is_utc_to_the_microsecond() -> None:
+    assert moment(1_700_000_000_123_456_789) == "2023-11-14\N{NO-BREAK SPACE}22:13:20.123456"
+    assert moment(None) == ""
+
+
+def test_a_time_beyond_the_calendar_is_its_number() -> None:
+    assert moment(2**63 - 1).startswith("2262-")
+    assert moment(2**90) == f"{2**90} ns"

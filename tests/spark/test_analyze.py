@@ -27,10 +27,9 @@ from amqp_sansio.captures.splits import SplitError, splits
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.spark import analyze as module
 from amqp_sansio.spark.analyze import analyze, run
-from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.failures import told
+from amqp_sansio.spark.errors import PipelineError, told
 from amqp_sansio.spark.passes import write_replayed
-from amqp_sansio.spark.sources import read_bundles
+from amqp_sansio.spark.source import read_bundles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,12 +19,12 @@ from tests.captures.packets import Row, batch, by_connection, gathered, packet_r
 from tests.spark.truth import DATA, OPTIONS, counted, truth, write
 
 from amqp_sansio.captures.columns import bundles
-from amqp_sansio.captures.columns.bundles import bundled
+from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled, opened
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.envelope import SCHEMA, envelopes_in, unseal
-from amqp_sansio.spark.follower import REMEMBERED, STATE, Follower, awake, followed, open_records
-from amqp_sansio.spark.sources import stream_bundles
+from amqp_sansio.spark.follower import HELD_OCTETS, REMEMBERED, STATE, Follower, awake, followed, in_order, open_records
+from amqp_sansio.spark.source import stream_bundles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -326,3 +326,41 @@ def test_state_that_nobody_has_written_to_tables_is_all_there_is(spark: SparkSes
     expected = truth([folder / "a.pcap"])
     assert expected["connections"]
     assert counted([row for table, row in found if table == "connections"]) == expected["connections"]
+
+
+@pytest.fixture(scope="module")
+def tx_packets() -> list[Row]:
+    """The packets of one connection."""
+    return max(by_connection(packet_rows(str(DATA / "tx.pcap"))).values(), key=len)
+
+
+@pytest.mark.parametrize("held", [1, 3000, 1 << 20])
+def test_bundles_are_put_in_order_and_nothing_of_them_is_lost(tx_packets: list[Row], held: int) -> None:
+    """Of several files, in several frames; with room in memory for none, some and all of them."""
+    made = [*bundled(batch([row | {"file_id": n % 2} for row in tx_packets[n : n + 5]]) for n in range(0, len(tx_packets), 5))]
+    made += [each for n in range(0, len(tx_packets), 7) for each in bundled([batch(tx_packets[n : n + 7])])]
+    rows = pa.Table.from_batches(made).to_pylist()
+    Random(1).shuffle(rows)
+    frames = [pa.Table.from_pylist(part, schema=BUNDLES_ARROW).to_pandas() for part in (rows[:3], rows[3:])]
+    found = pa.Table.from_batches(list(in_order(frames, held)), BUNDLES_ARROW).to_pylist()
+    assert len(rows) > 3
+    assert found == sorted(rows, key=lambda row: [row[name] for name in ORDER])
+
+
+def test_packets_of_bundles_in_order_are_those_of_the_connection(tx_packets: list[Row]) -> None:
+    frames = [pa.Table.from_batches(bundled([batch(part)])).to_pandas() for part in (tx_packets[9:], tx_packets[:9])]
+    assert [row for part in opened(in_order(frames)) for row in part.to_pylist()] == tx_packets
+
+
+def test_no_frames_are_no_bundles() -> None:
+    assert list(in_order([])) == []
+
+
+def test_what_is_too_much_waits_where_spark_says(tx_packets: list[Row], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place that is not there is refused as soon as a file is needed, and not before."""
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/nowhere/at-all,/elsewhere")
+    frame = pa.Table.from_batches(bundled([batch(tx_packets)])).to_pandas()
+    assert len(list(in_order([frame]))) == len(frame)
+    with pytest.raises(FileNotFoundError, match="/nowhere/at-all"):
+        list(in_order([frame], 1))
+    assert HELD_OCTETS < 64 * 1024 * 1024

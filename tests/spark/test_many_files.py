@@ -20,10 +20,9 @@ from amqp_sansio.captures.columns.place import MANIFEST
 from amqp_sansio.captures.columns.store import NAMED_CAPTURES, manifest_of
 from amqp_sansio.captures.inputs import files_of
 from amqp_sansio.captures.splits import splits
-from amqp_sansio.spark import sources
+from amqp_sansio.spark import source
 from amqp_sansio.spark.analyze import run
-from amqp_sansio.spark.source import CapturePartition, CaptureStream, plan_of
-from amqp_sansio.spark.sources import cut_in_tasks, read_bundles
+from amqp_sansio.spark.source import CapturePartition, CaptureStream, cut_in_tasks, plan_of, read_bundles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,7 +117,7 @@ def test_the_rows_of_many_files(spark: SparkSession, tmp_path: Path, monkeypatch
     """Five hundred files, those that are large enough cut in tasks, give the rows of the plain replay in a few files."""
     files = rotated(generated(tmp_path / "x.pcap"), tmp_path / "in", 500)
     monkeypatch.setattr(
-        sources, "cut_in_tasks", lambda spark, files, octets, resync: cut_in_tasks(spark, files, octets, resync, 0)
+        source, "cut_in_tasks", lambda spark, files, octets, resync: cut_in_tasks(spark, files, octets, resync, 0)
     )
     outcome = run(spark, [str(tmp_path / "in")], str(tmp_path / "out"), OPTIONS, tasks=2, options={"split": "8000"})
     assert differing(truth(files), published(tmp_path / "out")) == {}

@@ -21,7 +21,7 @@ from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.passes import replayed, replays
-from amqp_sansio.spark.sources import read_bundles, read_packets
+from amqp_sansio.spark.source import read_bundles, read_packets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

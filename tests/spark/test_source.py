@@ -8,6 +8,7 @@ import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import datasource as asked
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
@@ -23,19 +24,23 @@ from amqp_sansio.captures.packets_schema import NAMES, PACKETS, ddl
 from amqp_sansio.captures.splits import SplitError
 from amqp_sansio.spark import source as module
 from amqp_sansio.spark.source import (
+    TASK,
     CapturePartition,
     CaptureReader,
     CaptureSource,
     CaptureStream,
+    Newest,
     PushingReader,
     filter_of,
     fit,
     plan_of,
     register,
+    with_task,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 MADE = build.records(build.conversation([b"x" * 200] * 100).segments)
 
@@ -388,3 +393,24 @@ def test_payloads_stay_in_files_that_fit_into_memory(folder: Path, monkeypatch: 
         parts = plan_of({**asked, "octets": octets}).partitions(files)
         assert {part.in_file for part in parts} == {expected}
     assert plan_of(asked).octets == "row"
+
+
+def test_the_newest_file_grows_or_not(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="cannot be read"):
+        Newest(str(tmp_path / "nothing"))
+    newest = Newest(str(tmp_path))
+    assert newest.growing() is None
+    (tmp_path / "a.pcap").write_bytes(b"1")
+    assert newest.growing() == "a.pcap"
+    newest = Newest(str(tmp_path))
+    assert newest.growing() is None
+    with open(tmp_path / "a.pcap", "ab") as stream:
+        stream.write(b"2")
+    assert newest.growing() == "a.pcap"
+
+
+def test_a_connection_goes_to_the_task_that_was_chosen_or_to_that_of_its_number() -> None:
+    bundles = pa.RecordBatch.from_pydict({"connection": [5, -7, 1 << 62, 5], "packets": [b"a", b"b", b"c", b"d"]})
+    found = with_task(bundles, {5: 3}, 4)
+    assert found.column(TASK).to_pylist() == [3, 1, 0, 3]
+    assert found.drop_columns([TASK]).equals(bundles)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from amqp_sansio.cli.given import Wrapped
 from amqp_sansio.cli.main import parser
-from amqp_sansio.cli.wrapping import Wrapped
 
 WIDTH: Final = 110
 

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.cli.given import asked, pair, whole
-from amqp_sansio.cli.wrapping import Parser
+from amqp_sansio.cli.given import Parser, asked, pair, whole
 from amqp_sansio.errors import AddressError
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from amqp_sansio.captures.findings import VIOLATION, Finding
 from amqp_sansio.captures.replay.doubt import DELIVERED, PREPARED, PUBLISHED, UNANSWERED, Doubt, branches_in_doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
-from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, whole
+from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, whole
 from amqp_sansio.cli.pipeline import named_brokers
-from amqp_sansio.cli.progress import Progress
 
 _WHO: Final = {"C": "client", "S": "server"}
 _COLOURS: Final = {CLEAN: "green", VIOLATIONS: "red", NOT_JUDGED: "magenta"}

@@ -13,8 +13,7 @@ from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.json_values import Json
 from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.rows import Row
-from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, pairs, short, whole
-from amqp_sansio.cli.progress import Progress
+from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, pairs, short, whole
 from amqp_sansio.cli.selection import Selection, Wanted, is_error, readable
 from amqp_sansio.errors.core import many
 

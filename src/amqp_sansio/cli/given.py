@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import TypeVar
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from itertools import takewhile
+from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
 
@@ -41,3 +46,94 @@ def pair(shown: str) -> Callable[[str], tuple[str, str]]:
         return name, value
 
     return read
+
+
+_TWO_COLUMNS: Final = re.compile(r"( +\S+(?: \S+)* {2,})\S")
+_NO_CHOICE: Final = re.compile(r".*invalid choice: '(.*)' \(choose from (.*)\)", re.DOTALL)
+_UNKNOWN: Final = "unrecognized arguments: "
+
+
+class Wrapped(argparse.HelpFormatter):
+    """Wraps paragraphs to the available width.
+
+    A line that begins with a space is kept while it fits; otherwise it continues below its second column, where it has one, or
+    its beginning.  Commands are never broken, nor words at hyphens.
+    """
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs: list[str] = []
+        running: list[str] = []
+
+        def fill() -> None:
+            if running:
+                text = " ".join(running)
+                paragraphs.append(
+                    textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+                )
+                running.clear()
+
+        for line in text.strip().splitlines():
+            if line and not line[0].isspace():
+                running.append(line)
+                continue
+            fill()
+            paragraphs.append(_broken(indent + line, width) if line else "")
+        fill()
+        return "\n".join(paragraphs)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser with such help, whose errors name the verb, option or choice that is most like the wrong one."""
+
+    def __init__(self, **settings: Any) -> None:  # Any: those of the base
+        super().__init__(formatter_class=Wrapped, **settings)
+        self._given: list[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # Any: as in the base
+        """Parses what it knows, and remembers all for its errors."""
+        self._given = [*(sys.argv[1:] if args is None else args)]
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the usage and the error, and exits with status 2.
+
+        An option that does not exist goes before: what else is wrong, such as what is missing, may follow from it.
+        """
+        options = takewhile(lambda each: each != "--", self._given if self._subparsers is None else ())
+        unknown = [each for each in options if each.startswith("--") and not self._knows(each)]
+        if unknown and not message.startswith(_UNKNOWN):
+            message = _UNKNOWN + " ".join(unknown)
+        super().error(message + self._meant(message))
+
+    def _knows(self, word: str) -> bool:
+        """Whether an option begins with it: abbreviations are legal."""
+        return any(each.startswith(word.partition("=")[0]) for each in self._option_string_actions)
+
+    def refuse(self, unknown: Sequence[str]) -> None:
+        """Refuses arguments that it does not know, where there are some."""
+        if unknown:
+            self.error(_UNKNOWN + " ".join(unknown))
+
+    def _meant(self, message: str) -> str:
+        known: Iterable[str] = [each for each in self._option_string_actions if each.startswith("--")]
+        if message.startswith(_UNKNOWN):
+            wrong = next((each.partition("=")[0] for each in message.split() if each.startswith("-")), "")
+        elif choice := _NO_CHOICE.fullmatch(message):
+            wrong, known = choice[1], choice[2].replace("'", "").split(", ")
+        else:
+            return ""
+        if wrong in known:
+            return f" (put {wrong} after the verb)"
+        names = {each.lstrip("-"): each for each in known}
+        near = get_close_matches(wrong.lstrip("-"), names, 1)
+        return f" (did you mean {names[near[0]]}?)" if near else ""
+
+
+def _broken(line: str, width: int) -> str:
+    """Breaks a line that does not fit."""
+    columns = _TWO_COLUMNS.match(line)
+    at = columns.end(1) if columns else len(line) - len(line.lstrip())
+    if len(line) <= width or (columns is None and line.lstrip().startswith("amqp-sansio ")):
+        return line
+    rest = textwrap.wrap(line[at:], max(width - at, 20), break_long_words=False, break_on_hyphens=False)
+    return line[:at] + f"\n{' ' * at}".join(rest)

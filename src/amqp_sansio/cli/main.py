@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from amqp_sansio.cli import broker_verbs, selection, simulate
-from amqp_sansio.cli.given import whole
+from amqp_sansio.cli.given import Parser, whole
 from amqp_sansio.cli.interrupts import INTERRUPTED
-from amqp_sansio.cli.wrapping import Parser
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.build import VERSION
 

@@ -13,8 +13,7 @@ import attrs
 from amqp_sansio.captures.errors import PipelineError
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.given import pair
-from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line
-from amqp_sansio.cli.progress import Progress
+from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line
 from amqp_sansio.errors.core import many
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.cli.dialing import trusting
-from amqp_sansio.cli.output import complain, json_line
-from amqp_sansio.cli.progress import Progress
+from amqp_sansio.cli.output import Progress, complain, json_line
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.causes import reason_of
 from amqp_sansio.testing.probe import ProbeError, Prober, Report

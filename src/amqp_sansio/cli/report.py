@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 from amqp_sansio.captures import remote
 from amqp_sansio.captures.files import is_remote, resolved
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.cli.output import Progress
 from amqp_sansio.cli.pipeline import installed, named_brokers, run_here, warn
-from amqp_sansio.cli.progress import Progress
 
 _Write: TypeAlias = Callable[[str, str | None, Callable[[str, int, int], None]], Path]
 

@@ -8,10 +8,8 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.cli.given import whole
-from amqp_sansio.cli.output import complain
-from amqp_sansio.cli.progress import Progress
-from amqp_sansio.cli.wrapping import Parser
+from amqp_sansio.cli.given import Parser, whole
+from amqp_sansio.cli.output import Progress, complain
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation import Outcome

@@ -18,7 +18,7 @@ def watch(given: argparse.Namespace) -> int:
     from amqp_sansio.spark.errors import PipelineError
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
-    from amqp_sansio.spark.sources import Newest
+    from amqp_sansio.spark.source import Newest
     from amqp_sansio.spark.watch import CONNECT, Watch
 
     if given.master and given.master.startswith("sc://"):

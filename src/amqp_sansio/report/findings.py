@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from amqp_sansio.captures.replay.doubt import DELIVERED, PREPARED, PUBLISHED, UNANSWERED
 from amqp_sansio.errors.core import many
-from amqp_sansio.report.codes import named
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands
 from amqp_sansio.report.markup import (
@@ -17,16 +16,16 @@ from amqp_sansio.report.markup import (
     duration,
     joined,
     label,
+    moment,
+    named,
     octets,
     often,
     small,
     table,
     tag,
 )
-from amqp_sansio.report.moments import moment
 from amqp_sansio.report.overview import FINDINGS, SHOWN, Overview
-from amqp_sansio.report.sequence import sequence
-from amqp_sansio.report.talk import Talk
+from amqp_sansio.report.talk import Talk, sequence
 
 WHO: Final = {"C": "client", "S": "server"}
 TO_DO: Final = 9

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
 from amqp_sansio.errors.core import many
+from amqp_sansio.spec.codes import CloseCode, ErrorCode
+from amqp_sansio.spec.reply_codes import ReplyCode
 
 MOST: Final = 240
 """The most characters of one text from a table; what is cut is counted."""
@@ -117,3 +120,36 @@ def duration(ns: int) -> str:
         if size < most:
             return f"{ns / per:.3g} {unit}"
     return f"{ns / 3600e9:.3g} h"
+
+
+def named(code: int) -> str:
+    """Formats a code as "404 not-found", of any version; 0 means that none was given."""
+    if not code:
+        return "no code"
+    for kind in (ErrorCode, CloseCode, ReplyCode):
+        if code in (known := kind._value2member_map_):
+            member = known[code]
+            return f"{code} {member.name.lower().replace('_', '-')}"
+    return str(code)
+
+
+def explained(code: int, text: str | None) -> str:
+    """Formats a code with its name and the text sent with it, which often begins with the name."""
+    name, said = named(code), text or ""
+    if not said:
+        return name
+    return f"{code} {said}" if said.lower().startswith(name.partition(" ")[2]) else f"{name}: {said}"
+
+
+_NS: Final = 1_000_000_000
+
+
+def moment(ns: int | None) -> str:
+    """Formats a time in ns since 1970 as UTC, to the microsecond; "" for None, the number itself beyond the calendar."""
+    if ns is None:
+        return ""
+    try:
+        at = datetime.fromtimestamp(ns // _NS, UTC)
+    except (OverflowError, OSError, ValueError):
+        return f"{ns} ns"
+    return f"{at:%Y-%m-%d}\N{NO-BREAK SPACE}{at:%H:%M:%S}.{ns % _NS // 1000:06d}"

@@ -18,8 +18,7 @@ from amqp_sansio.report.findings import first_to_do, in_doubt, verdict, violatio
 from amqp_sansio.report.flow import Credit
 from amqp_sansio.report.folder import Folder, ReportError, Tell
 from amqp_sansio.report.latency import Commands, Messages
-from amqp_sansio.report.markup import Content, Markup, count, duration, joined, octets, small, tag
-from amqp_sansio.report.moments import moment
+from amqp_sansio.report.markup import Content, Markup, count, duration, joined, moment, octets, small, tag
 from amqp_sansio.report.overview import Overview
 from amqp_sansio.report.talk import names_of, talks
 from amqp_sansio.report.traffic import captures, connections, latency, of_all, over_time, talkers

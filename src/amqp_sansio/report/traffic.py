@@ -8,7 +8,6 @@ from typing import Any
 from amqp_sansio.errors.core import many
 from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies, Tally
 from amqp_sansio.report.charts import CLIENT, INK, SERVER, Charts
-from amqp_sansio.report.codes import explained, named
 from amqp_sansio.report.findings import WHO, bar, base, named_in
 from amqp_sansio.report.flow import Credit
 from amqp_sansio.report.folder import Folder
@@ -20,15 +19,17 @@ from amqp_sansio.report.markup import (
     card,
     count,
     duration,
+    explained,
     joined,
     label,
+    moment,
+    named,
     octets,
     often,
     small,
     table,
     tag,
 )
-from amqp_sansio.report.moments import moment
 from amqp_sansio.report.overview import SHOWN, Overview, both
 
 VERBS = 15

@@ -14,13 +14,11 @@ from amqp_sansio.captures.columns.store import opened, publish
 from amqp_sansio.captures.inputs import files_of, octets_of
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.failures import remedied, told
-from amqp_sansio.spark.joined import end_to_end, write_end_to_end
-from amqp_sansio.spark.merging import merged_in_tasks
+from amqp_sansio.spark.errors import PipelineError, remedied, told
 from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
 from amqp_sansio.spark.session import cores_of, prepare
-from amqp_sansio.spark.sources import read_bundles, read_packets
+from amqp_sansio.spark.source import read_bundles, read_packets
+from amqp_sansio.spark.writer import end_to_end, merged_in_tasks, write_end_to_end
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

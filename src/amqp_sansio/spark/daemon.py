@@ -18,7 +18,7 @@ IMPORTED: Final = (
     "pandas",
     "pyspark.worker",
     "amqp_sansio.spark.follower",
-    "amqp_sansio.spark.joined",
+    "amqp_sansio.spark.writer",
     "amqp_sansio.spark.passes",
     "amqp_sansio.spark.source",
 )

@@ -68,7 +68,7 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
 
 def _worker(spark: object, began: float) -> Part:
     """Checks that a Python worker starts, finds our code and returns Arrow batches."""
-    from amqp_sansio.spark.failures import reason_of, told
+    from amqp_sansio.spark.errors import reason_of, told
     from amqp_sansio.spark.passes import ask_worker
 
     try:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from operator import itemgetter
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -15,13 +18,12 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from amqp_sansio.captures.columns.bundles import opened
+from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, opened
 from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.late import Lateness
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.envelope import ENVELOPE, SCHEMA, Envelope, Sealer, as_batch
-from amqp_sansio.spark.ordered import in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,3 +193,38 @@ def open_records(spark: SparkSession, checkpoint: str, plan: ReplayOptions) -> D
 
     states = spark.read.format("statestore").option("stateVarName", STATE).load(checkpoint)
     return states.selectExpr("value.snapshot as snapshot").mapInArrow(wake, ENVELOPE)
+
+
+HELD_OCTETS: Final = 32 * 1024 * 1024
+"""Octets of the bundles of one connection held in memory; the rest goes to a file, because a batch may be large."""
+
+_PACKETS: Final = "packets"
+_HEAD: Final = [name for name in BUNDLES_ARROW.names if name != _PACKETS]
+_KEY: Final = itemgetter(*[_HEAD.index(name) for name in ORDER])
+
+
+def in_order(frames: Iterable[pd.DataFrame], held: int = HELD_OCTETS) -> Iterator[pa.RecordBatch]:
+    """Yields the bundles in these frames, each as a batch of its own, sorted as `captures.columns.bundles.opened` requires."""
+    heads: list[tuple[Any, ...]] = []
+    places: list[tuple[int, int]] = []
+    at = 0
+    with SpooledTemporaryFile(held, dir=_scratch()) as spool:
+        for frame in frames:
+            for head in zip(*(frame[name] for name in _HEAD), strict=True):
+                heads.append(head)
+            for packets in frame[_PACKETS]:
+                places.append((at, len(packets)))
+                at += spool.write(packets)
+        for index in sorted(range(len(heads)), key=lambda index: _KEY(heads[index])):
+            place, octets = places[index]
+            spool.seek(place)
+            values = [*heads[index], spool.read(octets)]
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([value], field.type) for value, field in zip(values, BUNDLES_ARROW, strict=True)],
+                schema=BUNDLES_ARROW,
+            )
+
+
+def _scratch() -> str | None:
+    """Returns Spark's folder for temporary files; None for the system's."""
+    return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None

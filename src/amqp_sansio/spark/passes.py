@@ -21,7 +21,7 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.schema import Table
 from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
-from amqp_sansio.spark.sources import TASK
+from amqp_sansio.spark.source import TASK
 from amqp_sansio.spark.writer import FILES, write_envelopes, write_records
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.captures.locations import local
 from amqp_sansio.kernel.build import COMPILED
-from amqp_sansio.spark.errors import MissingExtra, PipelineError
-from amqp_sansio.spark.failures import reason_of
+from amqp_sansio.spark.errors import MissingExtra, PipelineError, reason_of
 from amqp_sansio.spark.installation import ensure_home, ensure_java
 from amqp_sansio.spark.reach import see_that_it_answers, shown
 

@@ -26,11 +26,12 @@ from tests.spark.live.stage import (
 )
 
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.spark.live import coordinator, publisher, spooler
+from amqp_sansio.spark.live import coordinator, spooler
+from amqp_sansio.spark.live.sink import STEPS as TASK_STEPS
 
 WITH_CHECKPOINT = ("offset logged", "rows stored", "batch committed")
 SOURCE = (*spooler.STEPS, *spooler.RECOVERY, *WITH_CHECKPOINT)
-SINK = (*publisher.STEPS, *coordinator.STEPS, *coordinator.RECOVERY, "planned", "commit logged")
+SINK = (*TASK_STEPS, *coordinator.STEPS, *coordinator.RECOVERY, "planned", "commit logged")
 BEFORE = dict.fromkeys(("asked", "finished", "undone"), ("prepared", "recorded"))
 """Steps of the source that come only when something is in doubt, and where we die to make it so."""
 AT_LEAST_ONCE = (*spooler.STEPS_AT_LEAST_ONCE, *WITH_CHECKPOINT)

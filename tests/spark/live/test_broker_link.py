@@ -13,8 +13,8 @@ from tests.spark.live.test_spooler import without_dtx
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.sasl import AnonymousServer, CramMd5Server, PlainServer
 from amqp_sansio.errors import ConnectFailed
+from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.broker_link import Link, cannot_connect
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.identity import SOURCE, branch, new_owner
 from amqp_sansio.spark.live.options import Access, source_options
 

@@ -13,14 +13,14 @@ from tests.adapters.served import Served
 from tests.spark.live.stage import COPY, Crash, InMemory, SinkQuery, at_step, declare, die, drain, in_doubt, sink
 from tests.spark.live.test_spooler import without_dtx
 
-from amqp_sansio.spark.live import coordinator, disk, publisher
-from amqp_sansio.spark.live.coordinator import Coordinator
-from amqp_sansio.spark.live.decisions import Decisions
-from amqp_sansio.spark.live.errors import LiveError, LiveLossError, LiveSetupError
+from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError
+from amqp_sansio.spark.live import coordinator, disk
+from amqp_sansio.spark.live.coordinator import NOTE, Coordinator, Decision, Decisions
 from amqp_sansio.spark.live.identity import SINK, branch, word
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import EXACTLY_ONCE
-from amqp_sansio.spark.live.publisher import Published, Publisher
+from amqp_sansio.spark.live.sink import STEPS as TASK_STEPS
+from amqp_sansio.spark.live.sink import Published, Publisher
 
 EPOCHS = [[b"row %d" % (10 * epoch + number) for number in range(8)] for epoch in range(3)]
 ROWS = [row for epoch in EPOCHS for row in epoch]
@@ -34,7 +34,7 @@ def broker() -> Iterator[InMemory]:
         yield InMemory(served)
 
 
-@pytest.mark.parametrize("step", [*publisher.STEPS, *coordinator.STEPS, *AROUND])
+@pytest.mark.parametrize("step", [*TASK_STEPS, *coordinator.STEPS, *AROUND])
 def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(broker: InMemory, tmp_path: Path, step: str) -> None:
     """The whole driver dies, with its tasks; the epoch is played again."""
     query = SinkQuery(sink(broker.url, tmp_path), EPOCHS, at_step(step, 2, die))
@@ -46,7 +46,7 @@ def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(broker: InMemory,
     assert (last.epoch, last.total_rows, last.finished) == (2, len(ROWS), True)
 
 
-@pytest.mark.parametrize("step", [*publisher.STEPS, *coordinator.STEPS])
+@pytest.mark.parametrize("step", [*TASK_STEPS, *coordinator.STEPS])
 def test_a_connection_lost_at_any_step(broker: InMemory, tmp_path: Path, step: str) -> None:
     """A task is tried again by Spark, what the driver says by itself."""
     query = SinkQuery(sink(broker.url, tmp_path), EPOCHS, at_step(step, 2, broker.cut))
@@ -215,3 +215,44 @@ def test_a_broker_that_breaks_its_word_is_reported(broker: InMemory, tmp_path: P
     monkeypatch.setattr(Link, "commit", lambda self, branches: [(each, XaStatus.XA_HEURRB) for each in branches])
     with pytest.raises(LiveLossError, match="undid a branch that it had prepared"):
         Coordinator(options, decisions).commit("q", 0, [one])
+
+
+def test_a_decision_holds(tmp_path: Path) -> None:
+    made = Decisions(tmp_path / "j")
+    assert made.last("q") is None
+    first = made.decide(Decision(query="q", epoch=0, branches=("a", "b"), rows=3, octets=30))
+    second = made.decide(Decision(query="q", epoch=4, rows=2, octets=20))
+    again = Decisions(tmp_path / "j")
+    assert again.owner == made.owner
+    assert (first.total_rows, second.total_rows, second.total_octets) == (3, 5, 50)
+    assert again.last("q") == second
+    again.finish(second)
+    assert Decisions(tmp_path / "j").all() == [again.last("q")]
+    found = again.last("q")
+    assert found is not None
+    assert found.finished
+    with pytest.raises(LiveSetupError, match="epoch 4 was decided before"):
+        again.decide(Decision(query="q", epoch=4))
+    again.decide(Decision(query="another", epoch=0))
+    assert len(again.all()) == 2
+    again.forget("another")
+    again.forget("another")
+    assert len(again.all()) == 1
+
+
+def test_a_journal_that_is_not_ours(tmp_path: Path) -> None:
+    made = Decisions(tmp_path)
+    made.decide(Decision(query="q", epoch=0))
+    (path,) = tmp_path.glob("decision-*.json")
+    path.write_text('{"query": "q"}')
+    with pytest.raises(LiveSetupError, match="or not a file of amqp-sansio"):
+        made.all()
+    (tmp_path / NOTE).write_text('{"form": 7}')
+    with pytest.raises(LiveSetupError, match="of form 7"):
+        Decisions(tmp_path)
+    (tmp_path / NOTE).write_text('{"form": 1}')
+    with pytest.raises(LiveSetupError, match="or not a file of amqp-sansio"):
+        Decisions(tmp_path)
+    (tmp_path / NOTE).unlink()
+    with pytest.raises(LiveSetupError, match="is gone"):
+        Decisions(tmp_path)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live import disk
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 
 
 def test_what_is_put_is_got(tmp_path: Path) -> None:

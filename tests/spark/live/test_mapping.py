@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import datetime
 import uuid
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
 
-from amqp_sansio.spark.live.errors import LiveSetupError
-from amqp_sansio.spark.live.mapping import Outgoing, RowMapping
-from amqp_sansio.spark.live.source_columns import COLUMNS
-from amqp_sansio.spec.message import ReplyTo
-from amqp_sansio.wire.encoding import encode_map
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spark.errors import LiveSetupError
+from amqp_sansio.spark.live.mapping import COLUMNS, NAMES, Column, Outgoing, RowMapping, headers_from, picked, rows_of, texts_of
+from amqp_sansio.spark.live.spool import Taken, write
+from amqp_sansio.spec.message import Acquired, DeliveryProperties, MessageProperties, ReplyTo
+from amqp_sansio.spec.values import Array, List, Map, OpaqueValue, Uint8
+from amqp_sansio.wire.encoding import encode_map, encode_struct32
+from amqp_sansio.wire.types import decode_map
 
 PLAIN = RowMapping(mandatory=False)
 
@@ -93,3 +100,86 @@ def test_columns_are_looked_at_before_anything_is_published() -> None:
         with pytest.raises(LiveSetupError, match="nothing says where messages go"):
             nowhere.check([("body", "string")])
     RowMapping(exchange="amq.fanout").check([("body", "string")])
+
+
+BARE = dict.fromkeys(NAMES) | {
+    "queue": "q", "body": b"body", "exchange": "", "priority": 4, "persistent": False, "redelivered": False,
+    "received": datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC), "segment": 5, "position": 0,
+}  # fmt: skip
+
+
+def rows(place: Path, *headers: bytes, columns: tuple[Column, ...] = COLUMNS) -> list[dict[str, Any]]:
+    write(place / "s", [Taken("q", 0, header, b"body") for header in headers])
+    return [row for batch in rows_of(place / "s", 5, columns) for row in batch.to_pylist()]
+
+
+def test_every_property_has_its_column(tmp_path: Path) -> None:
+    header = encode_struct32(DeliveryProperties(
+        redelivered=True, priority=7, delivery_mode=2, ttl=1500, timestamp=1_700_000_000, expiration=1_700_000_001,
+        exchange="e", routing_key="k",
+    )) + encode_struct32(MessageProperties(
+        message_id=UUID(int=5), correlation_id=b"c", reply_to=ReplyTo("x", "y"), content_type="t", content_encoding="z",
+        user_id=b"u", app_id=b"a", application_headers={"n": 1, "s": "x"},
+    ))  # fmt: skip
+    (row,) = rows(tmp_path, header)
+    raw = row.pop("headers_raw")
+    assert decode_map(raw, 0, len(raw))[0] == {"n": 1, "s": "x"}
+    assert row == {
+        "queue": "q", "body": b"body", "exchange": "e", "routing_key": "k", "headers": [("n", "1"), ("s", "x")],
+        "message_id": str(UUID(int=5)), "correlation_id": b"c", "reply_to": {"exchange": "x", "routing_key": "y"},
+        "content_type": "t", "content_encoding": "z", "user_id": b"u", "app_id": b"a", "priority": 7, "persistent": True,
+        "redelivered": True, "ttl": 1500, "timestamp": datetime.datetime.fromtimestamp(1_700_000_000, datetime.UTC),
+        "expiration": datetime.datetime.fromtimestamp(1_700_000_001, datetime.UTC), "received": BARE["received"], "segment": 5,
+        "position": 0, "header_error": None,
+    }  # fmt: skip
+
+
+def test_what_is_not_there_and_what_cannot_be_read(tmp_path: Path) -> None:
+    never = encode_struct32(DeliveryProperties(timestamp=2**63, ttl=2**64 - 1))
+    bare, broken, late = rows(tmp_path, b"", b"\xff" * 9, never)
+    assert bare == BARE
+    assert broken.pop("header_error")
+    assert broken == {name: value for name, value in BARE.items() if name != "header_error"} | {"position": 1}
+    assert (late["timestamp"], late["ttl"]) == (None, 2**63 - 1)
+
+
+def test_columns_are_chosen_by_a_schema(tmp_path: Path) -> None:
+    chosen = picked([("body", "binary"), ("position", "int")])
+    assert rows(tmp_path, b"\xff" * 9, b"", columns=chosen) == [
+        {"body": b"body", "position": 0},
+        {"body": b"body", "position": 1},
+    ]
+    with pytest.raises(LiveSetupError, match="there is no column colour"):
+        picked([("colour", "string")])
+    with pytest.raises(LiveSetupError, match="column body is binary, not string"):
+        picked([("body", "string")])
+
+
+def test_every_type_has_a_text() -> None:
+    headers = Map({
+        "text": "Grüße", "yes": True, "number": Uint8(7), "half": 0.5, "octets": b"\xff", "none": None,
+        "id": UUID(int=1), "price": Decimal("1.50"), "map": Map({"a": 1, "b": b"\x01", "c": None}),
+        "list": List([1, "x", True, 2.5]), "array": Array(0x22, [1, 2]),
+        "to": ReplyTo("e", "k"), "odd": OpaqueValue(0x9F, b"z"), "ids": Acquired(RangeSet.of(1, 3)),
+        "far": List([float("inf"), UUID(int=1)]), "nan": float("nan"), "big": 1e22,
+    })  # fmt: skip
+    assert dict(texts_of(headers)) == {
+        "text": "Grüße", "yes": "true", "number": "7", "half": "0.5", "octets": "/w==", "none": None,
+        "id": "00000000-0000-0000-0000-000000000001", "price": "1.50", "map": '{"a":1,"b":"AQ==","c":null}',
+        "list": '[1,"x",true,2.5]', "array": "[1,2]", "to": '{"exchange":"e","routing_key":"k"}', "odd": '"eg=="',
+        "ids": '{"transfers":[[1,1],[3,3]]}', "far": '["inf","00000000-0000-0000-0000-000000000001"]', "nan": "nan",
+        "big": "1e+22",
+    }  # fmt: skip
+
+
+def test_maps_and_structs_become_headers() -> None:
+    assert headers_from([("a", "1"), ("b", None)]) == {"a": "1", "b": None}
+    given = {"n": 1, "f": 0.5, "m": [("x", 1)], "l": [1, 2], "t": datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)}
+    given["d"] = datetime.date(2026, 1, 2)
+    made = headers_from(given)
+    back = decode_map(encode_map(made), 0, len(encode_map(made)))[0]
+    assert back == {"n": 1, "f": 0.5, "m": {"x": 1}, "l": (1, 2), "t": "2026-01-02T00:00:00+00:00", "d": "2026-01-02"}
+    with pytest.raises(ValueError, match="of a type that no header has: set"):
+        headers_from({"x": {1}})
+    with pytest.raises(ValueError, match="at most 255 octets"):
+        headers_from({"x" * 256: 1})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amqp_sansio.spark.live.errors import LiveSetupError
+from amqp_sansio.spark.errors import LiveSetupError
 from amqp_sansio.spark.live.options import ROWS, sink_options, source_options
 
 URL = "amqps://me:geheim@one,two:5673/vh"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.conversation.retry import RetryPolicy
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
+from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.supervisor import GaveUp, reason, supervise
 
 POLICY = RetryPolicy(attempts=3, first=1.0, factor=2.0, jitter=0.0)
@@ -62,7 +62,7 @@ def test_what_trying_does_not_heal_is_not_tried() -> None:
 def test_the_reason_is_found_in_what_spark_says() -> None:
     said = (
         "[STREAM_FAILED] Query terminated\nTraceback (most recent call last):\n  File ...\n"
-        "amqp_sansio.spark.live.errors.LiveSetupError: amqp://b: there is no queue 'q'\n SQLSTATE: 38000"
+        "amqp_sansio.spark.errors.LiveSetupError: amqp://b: there is no queue 'q'\n SQLSTATE: 38000"
     )
     assert reason(RuntimeError(said)) == ("amqp://b: there is no queue 'q'", True)
     assert reason(RuntimeError(said.replace("LiveSetupError", "LiveError"))) == ("amqp://b: there is no queue 'q'", False)

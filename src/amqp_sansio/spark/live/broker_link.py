@@ -15,7 +15,7 @@ from amqp_sansio.adapters.sync import Connection, Session, connect
 from amqp_sansio.config import ClientConfig, ClientMechanism
 from amqp_sansio.engine.sasl import Anonymous, CramMd5, External, Plain, Scram
 from amqp_sansio.errors import AmqpError, BranchFailed, ConnectFailed, SessionFailed
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
+from amqp_sansio.spark.errors import LiveError, LiveSetupError, refused
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, BRANCH_TIMEOUT, EXACTLY_ONCE, Access
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid

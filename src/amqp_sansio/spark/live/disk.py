@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
+from amqp_sansio.spark.errors import LiveError, LiveSetupError
 
 PART: Final = ".part"
 """The ending of a file that does not count yet."""

@@ -17,8 +17,8 @@ from typing import Final
 
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.ledger.demarcation import key_of
+from amqp_sansio.spark.errors import LiveSetupError
 from amqp_sansio.spark.live.disk import get_json, put_json
-from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spec.dtx import Xid
 
 FORMAT: Final = 0x53504B31

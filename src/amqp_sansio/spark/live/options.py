@@ -11,7 +11,7 @@ import attrs
 
 from amqp_sansio.conversation.address import Address, without_password
 from amqp_sansio.errors import AddressError
-from amqp_sansio.spark.live.errors import LiveSetupError
+from amqp_sansio.spark.errors import LiveSetupError
 
 AUTO: Final = "auto"
 EXACTLY_ONCE: Final = "exactly-once"

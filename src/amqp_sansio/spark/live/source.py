@@ -7,6 +7,7 @@ The options are in `options`, the columns in `columns`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -21,16 +22,17 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
+from amqp_sansio.spark.errors import LiveError, LiveSetupError
+from amqp_sansio.spark.live.mapping import DDL, Column, picked, rows_of
 from amqp_sansio.spark.live.options import SourceOptions, source_options
-from amqp_sansio.spark.live.reader import Reader
 from amqp_sansio.spark.live.sink import EpochWriter, JobWriter
-from amqp_sansio.spark.live.source_columns import DDL, Column, picked, rows_of
-from amqp_sansio.spark.live.spooler import Step, go_on
+from amqp_sansio.spark.live.spool import Segment, Spool
+from amqp_sansio.spark.live.spooler import Spooler, Step, go_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
 
 NAME: Final = "amqp"
 """The format's name."""
@@ -138,3 +140,113 @@ class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._made is not None:
             self._made.close()
             self._made = None
+
+
+LOG: Final = logging.getLogger("amqp_sansio.spark.live")
+PATIENCE: Final = 20
+"""A drain reads all that was on the queues when it began (trigger availableNow).  After this many fruitless attempts in a row,
+it leaves the remaining messages, which another consumer holds."""
+
+
+class Reader:
+    """Computes offsets, which are plain values: the spool's name, the last segment, and the rows and octets of the query up to
+    it."""
+
+    def __init__(self, options: SourceOptions, step: Step = go_on) -> None:
+        self.options: Final = options
+        self.spool: Final = Spool(options.spool)
+        self.spooler: Final = Spooler(options, self.spool, step)
+        self._left: int | None = None
+        self._last: dict[str, Any] | None = None
+
+    def initial(self) -> dict[str, Any]:
+        """Returns the offset before all existing segments."""
+        return self._offset(self.spool.removed, 0, 0)
+
+    def latest(self, start: dict[str, Any], everything: bool = False) -> dict[str, Any]:
+        """Returns the offset after the next segment, which may exist already; with `everything`, after all that can be
+        taken."""
+        number = self._number(start)
+        self.spooler.open()
+        found = self._behind(number)
+        if not found:
+            self._take(number)
+            found = self._behind(number)
+        if everything:
+            while self._take(found[-1].number if found else number):
+                found = self._behind(number)
+        else:
+            found = found[:1]
+        if not found:
+            self._last = start
+            return start
+        rows = int(start.get("rows", 0)) + sum([each.rows for each in found])
+        octets = int(start.get("octets", 0)) + sum([each.octets for each in found])
+        self._last = self._offset(found[-1].number, rows, octets)
+        return self._last
+
+    def _take(self, number: int) -> bool:
+        """Takes one more segment; returns False when there is none for now, or none that was there when the drain began."""
+        if self._left is None:
+            return self.spooler.take() is not None
+        if self._left <= 0:
+            return False
+        for _ in range(PATIENCE):
+            taken = self.spooler.take(self._left)
+            if taken is not None:
+                self._left -= taken.rows
+                return True
+            if self._behind(number):  # it was recorded, but its commit was not answered
+                return True
+            if self.spooler.depth() == 0:
+                break
+        else:
+            LOG.warning(
+                "%s: %d messages are on %s and do not come: somebody else has them, or they are larger than option "
+                "prefetchOctets allows; they are left there", self.options.access.shown, self.spooler.depth(),
+                ", ".join(self.options.queues),
+            )  # fmt: skip
+        self._left = 0
+        return False
+
+    def until_now(self) -> None:
+        """Limits reading to what is in the queues and in the spool now."""
+        self._left = self.spooler.there()
+
+    def between(self, start: dict[str, Any], end: dict[str, Any]) -> list[tuple[int, Path]]:
+        """Returns the segments between two offsets.  Raises LiveSetupError when they do not exist (any more)."""
+        found = self.spool.between(self._number(start), self._number(end))
+        return [(each.number, self.spool.path / each.name) for each in found]
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Removes segments that Spark has stored, up to this offset."""
+        self.spool.remove(self._number(end))
+
+    def report(self) -> dict[str, Any] | None:
+        """Returns rows and octets taken by the query, how many messages wait on the queues (lag), branches in doubt, and the
+        mode."""
+        if self._last is None:
+            return None
+        try:
+            lag, in_doubt = self.spooler.depth(), self.spooler.in_doubt()
+        except LiveError as error:
+            LOG.warning("%s", error)
+            return None
+        return {**self._last, "lag": lag, "in_doubt": in_doubt, "mode": self.spooler.mode}
+
+    def close(self) -> None:
+        """Releases the broker and the spool."""
+        self.spooler.close()
+
+    def _behind(self, number: int) -> list[Segment]:
+        return [each for each in self.spool.segments() if each.number > number]
+
+    def _offset(self, number: int, rows: int, octets: int) -> dict[str, Any]:
+        return {"spool": self.spool.owner.hex(), "segment": number, "rows": rows, "octets": octets}
+
+    def _number(self, offset: dict[str, Any]) -> int:
+        if offset.get("spool") != self.spool.owner.hex():
+            raise LiveSetupError(
+                f"{self.spool.path}: is not the spool of this checkpoint; give option spool the folder that it began with"
+            )
+        return int(offset["segment"])

@@ -71,7 +71,7 @@ def supervise(
 
 def reason(error: BaseException) -> tuple[str, bool]:
     """Returns why a query failed, in one sentence, and whether trying again is useless."""
-    from amqp_sansio.spark.failures import reason_of
+    from amqp_sansio.spark.errors import reason_of
 
     text = str(error)
     kinds = [type(error).__name__, *[each for each in NO_USE if f"{each}: " in text]]
