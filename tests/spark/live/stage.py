@@ -23,10 +23,10 @@ from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.spark.errors import LiveError
 from amqp_sansio.spark.live import broker_link
-from amqp_sansio.spark.live.coordinator import Coordinator, Decisions
+from amqp_sansio.spark.live.coordinator import Coordinator, Decisions, Published
 from amqp_sansio.spark.live.mapping import COLUMNS, rows_of
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, SourceOptions, sink_options, source_options
-from amqp_sansio.spark.live.sink import Published, Publisher, rows_as
+from amqp_sansio.spark.live.sink import Publisher, rows_as
 from amqp_sansio.spark.live.source import Reader
 from amqp_sansio.spec.queue import Declare, Query, QueueQueryResult
 

@@ -15,12 +15,12 @@ from tests.spark.live.test_spooler import without_dtx
 
 from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError
 from amqp_sansio.spark.live import coordinator, disk
-from amqp_sansio.spark.live.coordinator import NOTE, Coordinator, Decision, Decisions
+from amqp_sansio.spark.live.coordinator import NOTE, Coordinator, Decision, Decisions, Published
 from amqp_sansio.spark.live.identity import SINK, branch, word
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import EXACTLY_ONCE
 from amqp_sansio.spark.live.sink import STEPS as TASK_STEPS
-from amqp_sansio.spark.live.sink import Published, Publisher
+from amqp_sansio.spark.live.sink import Publisher
 
 EPOCHS = [[b"row %d" % (10 * epoch + number) for number in range(8)] for epoch in range(3)]
 ROWS = [row for epoch in EPOCHS for row in epoch]

@@ -13,11 +13,11 @@ from tests.spark.live.stage import COPY, InMemory, declare, drain, in_doubt, sin
 
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live import observed, register
-from amqp_sansio.spark.live.coordinator import Decisions
+from amqp_sansio.spark.live.coordinator import Decisions, Published
 from amqp_sansio.spark.live.identity import SINK, from_word, new_owner, owned
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE
-from amqp_sansio.spark.live.sink import WITHOUT_WORD, EpochWriter, JobWriter, Published, Publisher, Said
+from amqp_sansio.spark.live.sink import WITHOUT_WORD, EpochWriter, JobWriter, Publisher, Said
 from amqp_sansio.spark.live.source import AmqpSource
 
 if TYPE_CHECKING:
