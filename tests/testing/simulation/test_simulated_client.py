@@ -7,7 +7,7 @@ import pytest
 from amqp_sansio.events import ExceptionReceived
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation import replay
-from amqp_sansio.testing.simulation.item import Item
+from amqp_sansio.testing.simulation.ledger import Item
 from amqp_sansio.testing.simulation.outcome import Fault
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.session_model import Branch, Tenure

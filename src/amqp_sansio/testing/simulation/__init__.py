@@ -10,10 +10,9 @@ from typing import TypeAlias
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.testing.simulation.outcome import RULES, Failure, Outcome
+from amqp_sansio.testing.simulation.outcome import MOST_RUNS, RULES, Failure, Outcome, Shrinking
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step, make
-from amqp_sansio.testing.simulation.served import Maker, Served, ServedPeer, model_broker
-from amqp_sansio.testing.simulation.shrinking import MOST_RUNS, Shrinking
+from amqp_sansio.testing.simulation.site import Maker, Served, ServedPeer, model_broker
 from amqp_sansio.testing.simulation.world import World
 
 ClientMaker: TypeAlias = Callable[[ClientConfig], ClientConnection]

@@ -10,10 +10,9 @@ from amqp_sansio.engine.xid import xid
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, FlowMode
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.testing.simulation.credit_oracle import ENDLESS, Allowance
-from amqp_sansio.testing.simulation.item import Group, Item
+from amqp_sansio.testing.simulation.ledger import Group, Item
 from amqp_sansio.testing.simulation.plan import Step
-from amqp_sansio.testing.simulation.session_model import Branch, Tenure
+from amqp_sansio.testing.simulation.session_model import ENDLESS, Allowance, Branch, Tenure
 from amqp_sansio.testing.simulation.simulated_client import BRITTLE, Line
 
 Doing: TypeAlias = Callable[[Line, Tenure, Step], None]

@@ -9,10 +9,10 @@ from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import DURABLE, QUEUES
-from amqp_sansio.testing.simulation.credit_oracle import ENDLESS, Allowance
 from amqp_sansio.testing.simulation.manager import FORMAT
 from amqp_sansio.testing.simulation.outcome import DEADLOCK, DOUBT, LOST, demand
 from amqp_sansio.testing.simulation.plan import Persona
+from amqp_sansio.testing.simulation.session_model import ENDLESS, Allowance
 from amqp_sansio.testing.simulation.simulated_client import BRITTLE, KEPT, Line
 from amqp_sansio.testing.simulation.site import PATIENCE, Site
 

@@ -13,10 +13,9 @@ from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, Transac
 from amqp_sansio.spec.codes import DeliveryMode, FlowMode, XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import begin, take
-from amqp_sansio.testing.simulation.credit_oracle import Allowance
-from amqp_sansio.testing.simulation.item import Group
+from amqp_sansio.testing.simulation.ledger import Group
 from amqp_sansio.testing.simulation.outcome import ATOMICITY, demand
-from amqp_sansio.testing.simulation.session_model import Branch
+from amqp_sansio.testing.simulation.session_model import Allowance, Branch
 from amqp_sansio.testing.simulation.simulated_client import Line
 
 if TYPE_CHECKING:

@@ -23,10 +23,9 @@ from amqp_sansio.kernel.serials import RangeSet, pick, serial_lt
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.message import Acquired
 from amqp_sansio.testing.simulation.outcome import ATOMICITY, DEADLOCK, LEGALITY, demand
-from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.plan import Persona
 from amqp_sansio.testing.simulation.session_model import DRIFT, Branch, Tenure
-from amqp_sansio.testing.simulation.site import PATIENCE, Site
+from amqp_sansio.testing.simulation.site import PATIENCE, Site, Wire
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World

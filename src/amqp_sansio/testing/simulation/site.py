@@ -1,15 +1,155 @@
-"""A broker with its disk and its clock, which can crash and restart from what the disk holds."""
+"""A broker with its disk and its clock, which can crash and restart from what the disk holds, and the wires to it.
+
+Octets stay in flight on a wire until the simulation delivers them.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, Protocol, TypeAlias
 
+import attrs
+
+from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
+from amqp_sansio.broker.journal import Entry
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import RestoreError
-from amqp_sansio.testing.simulation.pipes import Wire
-from amqp_sansio.testing.simulation.served import Maker, Served, ServedPeer
+
+
+class ServedPeer(Protocol):
+    """A connection at a broker; hashable."""
+
+    def receive_data(self, data: bytes, /) -> None: ...
+
+    def receive_eof(self) -> None: ...
+
+    def data_to_send(self) -> bytes: ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is over and all its output was taken."""
+        ...
+
+
+class Served(Protocol):
+    """A broker; its methods are those of the same names in `amqp_sansio.broker.Broker`."""
+
+    def connect(self, config: ServerConfig | None = None, /) -> ServedPeer: ...
+
+    def events(self) -> Iterator[object]: ...
+
+    def ready(self) -> Sequence[ServedPeer]: ...
+
+    def tick(self, now: float, /) -> float | None: ...
+
+    def journal(self) -> Sequence[Entry]: ...
+
+    def journalled(self, number: int, /) -> None: ...
+
+    def snapshot(self) -> Mapping[str, object]: ...
+
+
+Maker: TypeAlias = Callable[[BrokerConfig, Mapping[str, object] | None, Sequence[Entry]], Served]
+"""A function that makes a broker from a snapshot (None: empty) and the journal entries after it."""
+
+
+def model_broker(config: BrokerConfig, snapshot: Mapping[str, object] | None, entries: Sequence[Entry]) -> Broker:
+    """Makes the broker of this library."""
+    return Broker.restore(snapshot, entries, config=config)
+
+
+@attrs.define(eq=False)
+class Pipe:
+    """One direction of a connection: what was sent and has not arrived at the hearer."""
+
+    _hearer: ClientConnection | ServedPeer
+    flying: bytearray = attrs.field(factory=bytearray)
+    ended: bool = False
+    """Whether nothing more is written: the end of the stream follows the octets in flight."""
+    heard: bool = False
+    """Whether the end of the stream has arrived."""
+    until: int = 0
+    """The number of the step before which nothing arrives."""
+
+    def put(self, octets: bytes) -> None:
+        """Sends octets; after the end of the stream they are lost."""
+        if not self.ended:
+            self.flying.extend(octets)
+
+    def take(self, most: int) -> bytes:
+        """Removes and returns the next octets to arrive."""
+        octets = bytes(self.flying[:most])
+        del self.flying[: len(octets)]
+        return octets
+
+    def arrive(self, most: int, moment: int) -> bool:
+        """Delivers up to `most` octets, or the end of the stream; returns whether anything arrived."""
+        if self.until > moment or self.heard:
+            return False
+        if self.flying:
+            self._hearer.receive_data(self.take(most))
+        elif self.ended:
+            self.heard = True
+            self._hearer.receive_eof()
+        else:
+            return False
+        return True
+
+    @property
+    def due(self) -> bool:
+        """Whether anything is left to arrive."""
+        return bool(self.flying) or (self.ended and not self.heard)
+
+
+class Wire:
+    """A connection of a client, in both directions."""
+
+    def __init__(self, client: ClientConnection, peer: ServedPeer) -> None:
+        self.client: Final = client
+        self.up: Final = Pipe(peer)
+        """From the client to the broker."""
+        self.down: Final = Pipe(client)
+        self.harmed = False
+        """Whether one of its ends may have taken it for lost."""
+
+    def say(self) -> bytes:
+        """Sends the client's output, and returns it."""
+        octets = self.client.data_to_send()
+        self.up.put(octets)
+        if self.client.finished:
+            self.close_from_client()
+        return octets
+
+    def close_from_client(self) -> None:
+        """Closes the client's socket: it reads no more, and its end of stream is sent to the broker."""
+        self.harmed = True
+        self.up.ended = True
+        self.down.flying.clear()
+        self.down.ended = self.down.heard = True
+
+    def close_from_broker(self) -> None:
+        """Closes the broker's socket."""
+        self.harmed = True
+        self.down.ended = True
+        self.up.flying.clear()
+        self.up.ended = self.up.heard = True
+
+    def half_close(self) -> None:
+        """Ends the client's output; the broker receives the end of stream after the octets in flight."""
+        self.harmed = True
+        self.up.ended = True
+
+    def cut(self) -> None:
+        """Cuts the connection: octets in flight are lost, and both sides receive the end of stream."""
+        self.harmed = True
+        for pipe in (self.up, self.down):
+            pipe.flying.clear()
+            pipe.ended = True
+
 
 PATIENCE: Final = 120
 """Seconds after which an unprepared branch times out."""

@@ -1,11 +1,11 @@
-"""A whole simulation: brokers, clients, a manager, the network between them and time, driven by one plan."""
+"""A whole simulation: brokers, clients, a manager, the network between them and time, driven by one plan; and its story."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, Literal
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.engine.client import ClientConnection
@@ -16,12 +16,39 @@ from amqp_sansio.testing.simulation.ending import Ending
 from amqp_sansio.testing.simulation.ledger import Ledger
 from amqp_sansio.testing.simulation.manager import Manager
 from amqp_sansio.testing.simulation.outcome import COUNTED, RAISED, Failure, Fault, Outcome
-from amqp_sansio.testing.simulation.pipes import Wire
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
-from amqp_sansio.testing.simulation.served import Maker, model_broker
 from amqp_sansio.testing.simulation.simulated_client import Line
-from amqp_sansio.testing.simulation.site import Site
-from amqp_sansio.testing.simulation.story import Story
+from amqp_sansio.testing.simulation.site import Maker, Site, Wire, model_broker
+from amqp_sansio.testing.transcript import Ear
+
+_HIDDEN: Final = ("protocol header", "connection.")
+"""Verbs left out: handshakes are all alike."""
+
+
+class Story:
+    """The lines of a story, if wanted: composing them costs as much as all the rest."""
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted: Final = wanted
+        self.lines: Final[list[str]] = []
+        self._ears: Final[dict[tuple[Wire, str], Ear]] = {}
+
+    def tell(self, at: int, text: str) -> None:
+        """Adds a line about an actor in step `at`, 0 for none."""
+        if self.wanted:
+            self.lines.append(f"{at or '':>4} {text}")
+
+    def said(self, wire: Wire, speaker: str, listener: str, way: Literal["up", "down"], octets: bytes) -> None:
+        """Adds the methods in octets that are sent."""
+        if not self.wanted:
+            return
+        ear = self._ears.get((wire, way))
+        if ear is None:
+            ear = self._ears[wire, way] = Ear()
+        for words in ear.hear(octets):
+            if not words.partition("] ")[2].startswith(_HIDDEN) and not words.startswith(_HIDDEN):
+                self.lines.append(f"     {'>' if way == 'up' else '<'} {speaker} to {listener}: {words}")
+
 
 NAMES: Final = ("east", "west")
 SECONDS: Final = (0.1, 1.0, 1.0, 5.0, 20.0, 60.0)
