@@ -9,8 +9,7 @@ from typing import Final
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, READABLE, ChannelDialect
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.testing.speech.channel_voice import ChannelVoice
-from amqp_sansio.testing.speech.editions import EDITIONS
+from amqp_sansio.testing.speech.channel_parts import EDITIONS, ChannelVoice
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.method_frames import put_frame
 from amqp_sansio.wire.reading import Reading

@@ -87,10 +87,10 @@ REASONS: dict[str, str] = {
     "captures/file_chunks.py Stretch.positions": "= offsets",
     "captures/walk.py Run.positions": "= offsets",
     "captures/walk.py Chains._ends": "= offsets",
-    "testing/speech/expected_rule.py Blame.codes": "= error codes",
+    "testing/speech/breaches.py Blame.codes": "= error codes",
     "testing/speech/commands.py TransferVoice._acquiring": OUR,
     "testing/speech/commands.py SubscriptionVoice._waiting": OUR,
-    "testing/speech/contents.py ContentVoice._cancels": OUR,
+    "testing/speech/commands.py ContentVoice._cancels": OUR,
 }
 
 

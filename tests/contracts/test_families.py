@@ -48,7 +48,7 @@ COMMON = (
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""
 
-MAY_NAME = ("dialects.py", "__init__.py", "testing/speech/editions.py")
+MAY_NAME = ("dialects.py", "__init__.py", "testing/speech/channel_parts.py")
 """Who may name a dialect: where they are put together, the public face, and what puts the text of a grammar beside each."""
 
 

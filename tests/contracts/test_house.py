@@ -78,6 +78,7 @@ REVIEWED = {
     "engine/witness.py": "the witness of one conversation, and of each channel in it",
     "kernel/serials.py": "serial numbers, and sets of them and tables by them, whose algebra is that of ranges",
     "spark/source.py": "the data source, its readers, and the frames that are read through it",
+    "testing/speech/commands.py": "the voices of the classes with commands, one table of words each",
     "wire/framing.py": "what a family brings to read frames: its reader and its framing, and the assemblies that they hand out",
     "wire/method_reader.py": "one reader: frames, and the contents under way, which every frame changes",
     "wire/scalars.py": "one table: each type that holds no others, how it is read and how it is written",

@@ -47,11 +47,10 @@ BY_REASON = {
         "spark/live/spooler.py": "RECOVERY STEPS_AT_LEAST_ONCE",
     },
     "Hypothesis calls it, of a state machine": {
-        "testing/machines/client.py": "breaks_a_rule teardown",
-        "testing/machines/server.py": "breaks_a_rule teardown",
+        "testing/machines.py": "breaks_a_rule teardown",
     },
     "public: a strategy for tests of users": {
-        "testing/strategies/channels.py": "wrong_channel_conversations",
+        "testing/strategies/conversations.py": "wrong_channel_conversations",
     },
     "reads what the function beside it in the room writes": {
         "wire/types.py": "decode_value",

@@ -25,8 +25,7 @@ from amqp_sansio.events import (
     TransferReceived,
 )
 from amqp_sansio.spec.message import Transfer
-from amqp_sansio.testing.choices import Choices
-from amqp_sansio.testing.link import SPEAKERS, Link, Speaker
+from amqp_sansio.testing.link import SPEAKERS, Link, Speaker, _Choices
 
 NAME = b"survivor"
 
@@ -77,7 +76,7 @@ class Broker:
             self.session.complete(RangeSet.of(event.id))
 
 
-def run(count: int, cuts: list[tuple[Speaker, int]], choices: Choices, random: Random, snapshots: bool) -> int:
+def run(count: int, cuts: list[tuple[Speaker, int]], choices: _Choices, random: Random, snapshots: bool) -> int:
     """How often the session was resumed."""
     publisher, broker = Publisher(count), Broker()
 
@@ -134,10 +133,10 @@ def run(count: int, cuts: list[tuple[Speaker, int]], choices: Choices, random: R
 def test_every_command_is_executed_once_and_every_completion_arrives(
     count: int, cuts: list[tuple[Speaker, int]], pace: list[int], seed: int, snapshots: bool
 ) -> None:
-    run(count, cuts, Choices([*pace, 3]), Random(seed), snapshots)
+    run(count, cuts, _Choices([*pace, 3]), Random(seed), snapshots)
 
 
 def test_a_cut_in_the_middle_of_the_output_is_resumed() -> None:
     cuts: list[tuple[Speaker, int]] = [("client", 500), ("server", 350), ("client", 700)]
-    assert run(25, cuts, Choices([1, 3]), Random(1), False) == 3
-    assert run(25, cuts, Choices([1, 3]), Random(1), True) == 3
+    assert run(25, cuts, _Choices([1, 3]), Random(1), False) == 3
+    assert run(25, cuts, _Choices([1, 3]), Random(1), True) == 3

@@ -18,7 +18,7 @@ from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Event, Origin
 from amqp_sansio.spec.codes import CloseCode
-from amqp_sansio.testing.link import Link, Speaker
+from amqp_sansio.testing.link import Link, Speaker, _Choices
 
 
 def pair() -> tuple[ClientConnection, ServerConnection]:
@@ -195,3 +195,20 @@ def test_a_link_carries_either_family(dialect: ChannelDialect) -> None:
     assert f"client: protocol header AMQP {dialect.name}" in text
     assert "client: [1] basic.publish(" in text
     assert link.violations == []
+
+
+def test_a_list_is_read_again_from_its_start() -> None:
+    choices = _Choices([1, 5])
+    assert [choices.between(10, 12) for _ in range(4)] == [11, 12, 11, 12]
+
+
+def test_where_there_is_nothing_to_choose_nothing_is_used_up() -> None:
+    choices = _Choices([1, 2])
+    assert choices.between(7, 7) == 7
+    assert choices.between(0, 9) == 1
+    assert _Choices().between(3, 9) == 3
+
+
+def test_the_same_seed_makes_the_same_choices() -> None:
+    one, other = _Choices(Random(7)), _Choices(Random(7))
+    assert [one.between(0, 99) for _ in range(20)] == [other.between(0, 99) for _ in range(20)]

@@ -10,9 +10,7 @@ from tests.grammar.text import CHANNEL, verb_of
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import Violation
 from amqp_sansio.grammar.algebra import repeated
-from amqp_sansio.testing.speech.channel_parts import PARTS, ChannelPart
-from amqp_sansio.testing.speech.channel_voice import SIDES, ChannelVoice
-from amqp_sansio.testing.speech.editions import EDITIONS, Edition
+from amqp_sansio.testing.speech.channel_parts import EDITIONS, PARTS, SIDES, ChannelPart, ChannelVoice, Edition
 from tools.witnesses.heard import Heard, accused, differences, differs, heard
 
 

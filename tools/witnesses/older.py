@@ -15,7 +15,7 @@ from amqp_sansio.tables import channel as rows
 from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, CONFIRM, LIFE, MODE, OPEN, OPEN_REFERENCE, REFERENCE, RESUME
 from amqp_sansio.tables.channel_connection import PIPELINED
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HEARTBEAT
-from amqp_sansio.testing.speech.editions import EDITIONS, Edition
+from amqp_sansio.testing.speech.channel_parts import EDITIONS, Edition
 from tools.witnesses.section import Section, automaton, dialogue
 
 _LIFE: Final = (OPEN, RESUME, CLOSE, CLOSE_OK)

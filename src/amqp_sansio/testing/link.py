@@ -1,7 +1,4 @@
-"""A link that joins two machines in memory: it delays, re-chunks and cuts at any octet, and keeps a transcript.
-
-It is deterministic: every choice comes from the caller, and time is a number of steps.
-"""
+"""The choices of a simulation; they always come from the caller, so that a run can be repeated."""
 
 from __future__ import annotations
 
@@ -13,9 +10,29 @@ from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 from amqp_sansio.dialects import DEFAULT, READABLE, Dialect
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import Event, Violation
-from amqp_sansio.testing.choices import Choices
 from amqp_sansio.testing.transcript import Transcript
 from amqp_sansio.wire.codec import Codec
+
+
+class _Choices:
+    """Chooses by a list of numbers, which repeats when it ends, or by a `random.Random` that the caller has seeded."""
+
+    def __init__(self, source: Sequence[int] | Random = ()) -> None:
+        self._random: Final = source if isinstance(source, Random) else None
+        self._numbers: Final = () if isinstance(source, Random) else tuple(source)
+        self._at = 0
+
+    def between(self, low: int, high: int) -> int:
+        """Returns a number from `low` to `high`, both included, or `low` when there is no choice or no source."""
+        if high <= low:
+            return low
+        if self._random is not None:
+            return self._random.randint(low, high)
+        if not self._numbers:
+            return low
+        number = self._numbers[self._at % len(self._numbers)]
+        self._at += 1
+        return low + number % (high - low + 1)
 
 
 class End(Protocol):
@@ -98,7 +115,7 @@ class Link(Generic[C, S]):
         self.broken = False
         self.violations: list[Violation] = []
         """The violations by either side that the observer found, over all connections."""
-        self._choices: Final = Choices(choices)
+        self._choices: Final = _Choices(choices)
         self._pipes: dict[Speaker, _Pipe] = {}
         self._observer: Observer | None = None
         self._begin()

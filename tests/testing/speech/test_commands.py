@@ -9,8 +9,8 @@ from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Acquired
 from amqp_sansio.spec.session import Completed
-from amqp_sansio.testing.speech.commands import BranchVoice, ModelVoice, SubscriptionVoice, TransferVoice, TxVoice
-from amqp_sansio.testing.speech.expected_rule import spoken
+from amqp_sansio.testing.speech.breaches import blamed, nearly, spoken
+from amqp_sansio.testing.speech.commands import BranchVoice, ModelVoice, SubscriptionVoice, TransferVoice, TxVoice, frame
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import Setting
@@ -88,3 +88,43 @@ def test_what_takes_credit_back_is_a_command_like_others_and_is_completed_by_its
     assert voice.hear(step) == "server:message.stop completed"
     assert isinstance(step.said, Completed)
     assert step.said.commands == RangeSet.of(1)
+
+
+PART = PARTS["assembly: commands"]
+
+
+def test_a_command_in_many_frames_is_whole() -> None:
+    said = spoken(PART, ["client:command Bb", "client:command B", "client:command Be", "client:header be", "client:body Ebe"])
+    assert blamed(said) is None
+
+
+def test_a_frame_at_the_wrong_place() -> None:
+    found = nearly(PART, ["client:command Bbe", "client:command BEbe"])
+    assert found is not None
+    assert found[0].breaks == found[1].rule
+
+
+def test_flags() -> None:
+    assert frame(1, "body", "Ee", b"x") == bytes.fromhex("05 03 000d 00 01 0001 00000000") + b"x"
+
+
+def test_content_has_its_header() -> None:
+    said = spoken(PARTS["file: staging"], ["client:file.open", "server:file.open-ok", "client:file.stage"])
+    assert said[-1].header
+    assert said[-1].body
+    assert spoken(PARTS["stream: publishing"], ["client:stream.publish"])[-1].header
+
+
+def test_deliveries_are_numbered() -> None:
+    words = ["client:stream.consume nowait", "server:stream.deliver", "server:stream.deliver"]
+    tags = [getattr(step.said, "delivery_tag", None) for step in spoken(PARTS["stream: consumer"], words).said]
+    assert tags == [None, 1, 2]
+
+
+def test_what_was_delivered_is_completed_by_its_id() -> None:
+    voice = PARTS["file: delivery"].voice(Setting())
+    for step in (*voice.prepare(), *voice.say("server:file.deliver")):
+        voice.told(step)
+    (step,) = voice.say("client:session.completed")
+    assert isinstance(step.said, Completed)
+    assert step.said.commands == RangeSet.of(voice.halves["server"].next_id - 1)

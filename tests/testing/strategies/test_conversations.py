@@ -1,4 +1,4 @@
-"""Conversations that are drawn: legal, nearly legal, and short when something fails."""
+"""Conversations that are drawn, and octets in pieces: legal, nearly legal, and short when something fails."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
 from amqp_sansio.broker import Broker
+from amqp_sansio.engine.observer import Observer
+from amqp_sansio.events import Violation
 from amqp_sansio.grammar.automaton import Automaton
 from amqp_sansio.spec import dtx, message, tx
 from amqp_sansio.spec import session as s
 from amqp_sansio.testing.speech.parts import PARTS, SECTIONS
 from amqp_sansio.testing.speech.step import Conversation
-from amqp_sansio.testing.strategies import breaking, conversations, nearly_legal, words
-from amqp_sansio.testing.strategies.conversations import parts
+from amqp_sansio.testing.strategies import breaking, chunkings, conversations, nearly_legal, words
+from amqp_sansio.testing.strategies.conversations import (
+    ChannelConversation,
+    channel_conversations,
+    channel_parts,
+    parts,
+    wrong_channel_conversations,
+)
 
 QUICK = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
@@ -139,3 +147,77 @@ def test_a_broker_takes_what_a_client_leads(said: Conversation) -> None:
         assert closed == [] or peer.finished
     ended = "connection.close" in {step.verb for step in said}
     assert peer.finished == ended or said.part == "connection", said
+
+
+# The pieces are the octets, and none is empty.
+@given(st.binary(max_size=100).flatmap(lambda octets: st.tuples(st.just(octets), chunkings(octets))))
+def test_the_pieces_are_the_octets(drawn: tuple[bytes, tuple[bytes, ...]]) -> None:
+    octets, pieces = drawn
+    assert b"".join(pieces) == octets
+    assert all(pieces)
+
+
+def test_they_shrink_to_the_whole() -> None:
+    assert find(chunkings(b"abcdef"), lambda _: True) == (b"abcdef",)
+    assert find(chunkings(b"abcdef"), lambda pieces: len(pieces) == 2)[:1] in ((b"a",), (b"abcde",))
+
+
+@given(chunkings(b""))
+def test_of_nothing_there_is_nothing(pieces: tuple[bytes, ...]) -> None:
+    assert pieces == ()
+
+
+@given(chunkings(b"x"))
+def test_one_octet_is_not_cut(pieces: tuple[bytes, ...]) -> None:
+    assert pieces == (b"x",)
+
+
+def wrong_at(said: ChannelConversation) -> list[int]:
+    """The steps in which an observer that holds everybody to the letter finds a broken rule that the part is about."""
+    watch = Observer(strict=True, dialects=(said.part.edition.dialect,))
+    found: list[int] = []
+    for at, step in enumerate((*said.before, *said.steps), -len(said.before)):
+        watch.receive_data(step.side, step.octets)
+        rules = [each.event.rule for each in watch.events() if isinstance(each.event, Violation)]
+        found += [at for rule in rules if said.part.judges(rule)]
+    return found
+
+
+@given(channel_conversations())
+def test_what_is_drawn_as_legal_breaks_no_rule(said: ChannelConversation) -> None:
+    assert said.part.language().run(said.words) is not None
+    assert wrong_at(said) == []
+
+
+@QUICK
+@given(wrong_channel_conversations())
+def test_what_is_drawn_as_wrong_is_wrong_in_its_last_word(said: ChannelConversation) -> None:
+    found = wrong_at(said)
+    assert found
+    assert found[0] == len(said.steps) - 1
+
+
+@given(channel_conversations("0-8", "stream consumer", max_size=3))
+def test_a_part_may_be_asked_for(said: ChannelConversation) -> None:
+    assert repr(said.part) == "0-8: stream consumer"
+    assert len(said.words) <= 3
+
+
+def test_a_part_that_there_is_not_is_named_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match=r"no part 'nonsense' of '0-8': there are .*0-9-1: confirms"):
+        channel_parts("0-8", "nonsense")
+
+
+# Kept and restored before any step, an observer says the same.
+@given(channel_conversations(), st.integers(0, 40))
+def test_what_an_observer_remembers_can_be_kept(said: ChannelConversation, at: int) -> None:
+    dialects = (said.part.edition.dialect,)
+    whole, kept = [Observer(strict=True, dialects=dialects) for _ in range(2)]
+    told: list[list[str]] = [[], []]
+    for number, step in enumerate((*said.before, *said.steps)):
+        if number == at:
+            kept = Observer.restore(kept.snapshot(), dialects=dialects)
+        for watch, events in zip((whole, kept), told, strict=True):
+            watch.receive_data(step.side, step.octets)
+            events += [repr(each) for each in watch.events()]
+    assert told[0] == told[1]

@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_words
-from amqp_sansio.testing.speech.expected_rule import illegal
+from amqp_sansio.testing.speech.breaches import illegal, trespasses
 from amqp_sansio.testing.speech.parts import Part, parts_of
-from amqp_sansio.testing.speech.refused_cases import trespasses
 from amqp_sansio.testing.speech.word_encoder import Setting
 
 LONGEST: Final = 12

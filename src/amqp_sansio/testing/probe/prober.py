@@ -10,12 +10,11 @@ from amqp_sansio.spec import dtx, exchange
 from amqp_sansio.spec.exchange import ExchangeQueryResult
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.testing.probe.dialogue import ProbeError, Talk, Transport
-from amqp_sansio.testing.probe.judging import Finding
 from amqp_sansio.testing.probe.plans import Plan, plans
 from amqp_sansio.testing.probe.report import Report
-from amqp_sansio.testing.probe.rounds import Round
+from amqp_sansio.testing.probe.rounds import Finding, Round
+from amqp_sansio.testing.speech.breaches import Trespass, trespasses
 from amqp_sansio.testing.speech.parts import parts_of
-from amqp_sansio.testing.speech.refused_cases import Trespass, trespasses
 from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 
 ALIVE: Final = "server: it goes on"

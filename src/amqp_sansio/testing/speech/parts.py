@@ -29,14 +29,18 @@ from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.testing.speech.commands import (
     AssemblyVoice,
     BranchVoice,
+    ContentVoice,
+    DeliveryVoice,
     DtxVoice,
     ExecutionVoice,
     ModelVoice,
+    NoAckVoice,
+    StagingVoice,
+    StreamClassVoice,
     SubscriptionVoice,
     TransferVoice,
     TxVoice,
 )
-from amqp_sansio.testing.speech.contents import ContentVoice, DeliveryVoice, NoAckVoice, StagingVoice, StreamClassVoice
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice
 

@@ -9,11 +9,22 @@ from amqp_sansio.errors.extras import of_extra
 with of_extra("testing"):
     from amqp_sansio.testing.speech.step import Conversation, Step
     from amqp_sansio.testing.speech.word_encoder import Setting
-    from amqp_sansio.testing.strategies.chunks import chunkings
-    from amqp_sansio.testing.strategies.conversations import breaking, conversations, nearly_legal, words
+    from amqp_sansio.testing.strategies.conversations import breaking, chunkings, conversations, nearly_legal, words
     from amqp_sansio.testing.strategies.scenarios import delivered, payloads, scenarios
-    from amqp_sansio.testing.strategies.things import commands, controls, header_structs, headers, structs, things, values
-    from amqp_sansio.testing.strategies.values import maps, range_sets, scalars, signed, unsigned
+    from amqp_sansio.testing.strategies.values import (
+        commands,
+        controls,
+        header_structs,
+        headers,
+        maps,
+        range_sets,
+        scalars,
+        signed,
+        structs,
+        things,
+        unsigned,
+        values,
+    )
 
 __all__ = [
     "Conversation",

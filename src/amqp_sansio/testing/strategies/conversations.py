@@ -1,4 +1,4 @@
-"""Strategies of legal and nearly legal conversations from the grammars; they shrink to a few lines.
+"""Strategies of legal and nearly legal conversations from the grammars of all dialects, and of the chunks in which they arrive.
 
 Each number drawn selects the next legal word, searching the alphabet from there on.  A word keeps its meaning when others
 before it are removed, so shrinking removes what is irrelevant to a failure.
@@ -6,17 +6,34 @@ before it are removed, so shrinking removes what is irrelevant to a failure.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
 from amqp_sansio.grammar.automaton import START, Automaton, Word
-from amqp_sansio.testing.speech.expected_rule import blamed, illegal, nearly, spoken
+from amqp_sansio.testing.speech.breaches import blamed, illegal, nearly, spoken, trespassed, trespasses
+from amqp_sansio.testing.speech.channel_parts import PARTS, ChannelPart, Spoken
 from amqp_sansio.testing.speech.parts import Part, parts_of
-from amqp_sansio.testing.speech.refused_cases import trespassed, trespasses
 from amqp_sansio.testing.speech.step import Conversation, Speaker
 from amqp_sansio.testing.speech.word_encoder import Setting
+
+
+@st.composite
+def chunkings(draw: st.DrawFn, octets: bytes, max_cuts: int = 8) -> tuple[bytes, ...]:
+    """Generates the octets in pieces: whole, cut in up to `max_cuts` places, or of one size (1, 7, 4096).  Shrinks to whole.
+
+    No piece is empty; no octets give no pieces.
+    """
+    if not octets:
+        return ()
+    # The cuts are always drawn first: hypothesis takes fewer choices for simpler.
+    cuts = sorted(draw(st.sets(st.integers(1, len(octets) - 1), max_size=max_cuts))) if len(octets) > 1 else []
+    size = draw(st.sampled_from([0, 0, 0, 1, 7, 4096]))
+    if size:
+        return tuple([octets[at : at + size] for at in range(0, len(octets), size)])
+    return tuple([octets[low:high] for low, high in zip([0, *cuts], [*cuts, len(octets)], strict=True)])
+
 
 LONGEST: Final = 12
 """The default number of words after the opening."""
@@ -110,3 +127,46 @@ def breaking(conversation: Conversation) -> tuple[int, str] | None:
     """Returns the first step that breaks a rule for a strict observer, and the rule; None when none does."""
     found = blamed(conversation)
     return None if found is None else (found[0], found[1].rule)
+
+
+class ChannelConversation(NamedTuple):
+    """Words of a part of a grammar with their steps, and the steps before them."""
+
+    part: ChannelPart
+    words: tuple[Word, ...]
+    before: tuple[Spoken, ...]
+    steps: tuple[Spoken, ...]
+
+
+def channel_parts(dialect: str | None = None, name: str | None = None) -> st.SearchStrategy[ChannelPart]:
+    """Generates parts of one dialect, of one name such as "delivery", or any.  Raises ValueError when there is none."""
+    found = [part for part in PARTS if dialect in (None, part.edition.name) and name in (None, part.name)]
+    if not found:
+        names = ", ".join(sorted({repr(part) for part in PARTS}))
+        raise ValueError(f"no part {name!r} of {dialect!r}: there are {names}")
+    return st.sampled_from(found)
+
+
+def _said(part: ChannelPart, said: tuple[Word, ...]) -> ChannelConversation:
+    before, steps = part.spoken(said)
+    return ChannelConversation(part, said, tuple(before), tuple(steps))
+
+
+@st.composite
+def channel_conversations(
+    draw: st.DrawFn, dialect: str | None = None, name: str | None = None, *, max_size: int = LONGEST
+) -> ChannelConversation:
+    """Generates legal conversations of both sides, as octets, of at most `max_size` words after the required opening."""
+    part = draw(channel_parts(dialect, name))
+    return _said(part, draw(words(part.language(), max_size)))
+
+
+@st.composite
+def wrong_channel_conversations(
+    draw: st.DrawFn, dialect: str | None = None, name: str | None = None, *, max_size: int = LONGEST
+) -> ChannelConversation:
+    """Generates conversations whose last word is illegal in the grammar."""
+    legal = draw(channel_conversations(dialect, name, max_size=max_size))
+    wrong = legal.part.wrong(legal.words)
+    assume(wrong)
+    return _said(legal.part, (*legal.words, draw(st.sampled_from(wrong))))

@@ -1,4 +1,4 @@
-"""What our broker refuses, it refuses for the reason that the catalogue gives."""
+"""Who is blamed, and what may follow; our broker refuses what it does for the reason that the catalogue gives."""
 
 from __future__ import annotations
 
@@ -8,8 +8,45 @@ from amqp_sansio.broker import Broker
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import CommandSeen
 from amqp_sansio.spec.execution import Exception_
-from amqp_sansio.testing.speech.refused_cases import Trespass, trespassed, trespasses
+from amqp_sansio.testing.speech.breaches import Trespass, Watch, blamed, illegal, nearly, spoken, trespassed, trespasses
+from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.word_encoder import Setting
+
+
+def test_the_rule_of_an_illegal_step() -> None:
+    found = nearly(PARTS["tx"], ["client:tx.commit"])
+    assert found is not None
+    said, blame = found
+    assert said.breaks == "tx.commit.select-required"
+    assert blame.codes == {409, 503}
+    assert blame.must
+    assert blame.legal
+
+
+def test_what_deployed_brokers_let_pass() -> None:
+    found = nearly(PARTS["tx"], ["client:tx.select", "client:tx.select"])
+    assert found is not None
+    assert not found[1].must
+
+
+def test_nobody_is_blamed() -> None:
+    assert nearly(PARTS["tx"], ["client:tx.select"]) is None
+    assert blamed(spoken(PARTS["tx"], ["client:tx.select"])) is None
+    assert "client:tx.commit" in illegal(PARTS["tx"], 0)
+    assert illegal(PARTS["tx"], 0, "server") == ()
+
+
+def test_the_first_of_several_is_reported() -> None:
+    said = spoken(PARTS["tx"], ["client:tx.commit", "client:tx.commit"])
+    found = blamed(said)
+    assert found is not None
+    assert found[0] == len(said) - 2
+
+
+def test_octets_of_nobody_we_know() -> None:
+    plain, letter = Watch().hear("client", b"GET / HTTP/1.0\r\n")
+    assert plain == letter == [] or plain[0].speaker == "C"
+
 
 EVERY = trespasses(Setting())
 
