@@ -87,7 +87,7 @@ REASONS: dict[str, str] = {
     "captures/file_chunks.py Stretch.positions": "= offsets",
     "captures/walk.py Run.positions": "= offsets",
     "captures/walk.py Chains._ends": "= offsets",
-    "testing/speech/breaches.py Blame.codes": "= error codes",
+    "testing/speech/blame.py Blame.codes": "= error codes",
     "testing/speech/commands.py TransferVoice._acquiring": OUR,
     "testing/speech/commands.py SubscriptionVoice._waiting": OUR,
     "testing/speech/commands.py ContentVoice._cancels": OUR,

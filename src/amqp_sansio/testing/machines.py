@@ -15,7 +15,7 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.testing.probe.dialogue import Talk
 from amqp_sansio.testing.probe.plans import Plan
 from amqp_sansio.testing.probe.rounds import Round
-from amqp_sansio.testing.speech.breaches import Watch, blamed, illegal
+from amqp_sansio.testing.speech.blame import Watch, blamed, illegal
 from amqp_sansio.testing.speech.parts import PARTS, Part, parts_of
 from amqp_sansio.testing.speech.step import Conversation, Step, StepReader
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, speaker_of

@@ -12,7 +12,7 @@ from amqp_sansio.spec.session import Completed, Detached
 from amqp_sansio.testing.probe.dialogue import Talk
 from amqp_sansio.testing.probe.plans import Plan
 from amqp_sansio.testing.probe.rounds import Answer, Round, answer_of, codes, judge, taken
-from amqp_sansio.testing.speech.breaches import Blame, trespasses
+from amqp_sansio.testing.speech.blame import Blame, trespasses
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import Setting
 

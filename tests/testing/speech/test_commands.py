@@ -9,7 +9,7 @@ from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Acquired
 from amqp_sansio.spec.session import Completed
-from amqp_sansio.testing.speech.breaches import blamed, nearly, spoken
+from amqp_sansio.testing.speech.blame import blamed, nearly, spoken
 from amqp_sansio.testing.speech.commands import BranchVoice, ModelVoice, SubscriptionVoice, TransferVoice, TxVoice, frame
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Step

@@ -8,7 +8,7 @@ import pytest
 
 from amqp_sansio.grammar.algebra import without
 from amqp_sansio.grammar.walks import Sampler, transition_words
-from amqp_sansio.testing.speech.breaches import blamed, spoken
+from amqp_sansio.testing.speech.blame import blamed, spoken
 from amqp_sansio.testing.speech.parts import PARTS, Part, opening, parts_of
 from amqp_sansio.testing.speech.word_encoder import Setting, speaker_of
 

@@ -7,7 +7,7 @@ from amqp_sansio.spec.connection import StartOk
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import DeliveryProperties, Transfer
 from amqp_sansio.spec.tx import Commit
-from amqp_sansio.testing.speech.breaches import spoken
+from amqp_sansio.testing.speech.blame import spoken
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Conversation, Step, StepReader
 from amqp_sansio.wire.framing import Malformed

@@ -1,7 +1,8 @@
-"""The base of channels in both roles: state, methods and closing."""
+"""The base of channels in both roles: state, methods, closing, and the fewest methods that name a set of tags."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.engine.carrier import Role, clip
@@ -19,7 +20,7 @@ from amqp_sansio.errors.core import many
 from amqp_sansio.events import ChannelClosed, Origin, Violation
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.octets import octets_of
-from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet, serial_add, whole
+from amqp_sansio.kernel.serials import EMPTY, HALF, MODULUS, TOP, MutableRangeSet, RangeSet, serial_add, whole
 from amqp_sansio.ledger.consumer_tags import ConsumerTags
 from amqp_sansio.ledger.pending_replies import Answered, PendingReplies
 from amqp_sansio.ledger.tags import Deliveries, Tags
@@ -47,11 +48,15 @@ from amqp_sansio.wire.publishing import NO_PROPERTIES, Publishing
 if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels
 
+
 MethodId: TypeAlias = int
 """The id of a method that this side sends on a channel: counted from 1 in 32 bits, with 0 after the largest."""
 
 Contents: TypeAlias = "Struct | bytes | None"
 """The properties of a content, such as `basic.Properties`, or octets as they came (`property_octets`); None for none."""
+
+TagSet: TypeAlias = RangeSet | int | Iterable[int]
+"""Tags as a set, as one tag or as an iterable of tags."""
 
 PLAIN, CONFIRMING, TRANSACTED = "plain", "confirming", "transacted"
 OPENED: Final = "open"
@@ -414,3 +419,51 @@ def _method(method: object) -> Method:
 def waits(method: Method) -> bool:
     """Returns whether a method awaits an answer: it has no no-wait bit, or it is not set."""
     return not (getattr(method, "no_wait", False) or getattr(method, "nowait", False))
+
+
+def as_tags(tags: TagSet) -> RangeSet:
+    """Returns a set of tags, of which it holds the lower 32 bits.  Raises EncodeError for anything else."""
+    if isinstance(tags, RangeSet):
+        return tags
+    try:
+        each = [tags] if isinstance(tags, int) else list(tags)
+        if all(whole(tag, LARGEST) for tag in each):
+            return RangeSet.of(*[tag & TOP for tag in each])
+    except TypeError:
+        pass
+    raise EncodeError("delivery-tag", "takes a set of tags, one tag or several, numbers of 64 bits")
+
+
+def fewest(tags: RangeSet, outstanding: MutableRangeSet, next_tag: int) -> Iterator[tuple[int, bool]]:
+    """Returns the fewest acknowledgements that name exactly `tags`, all of them `outstanding`: each a tag, and whether it
+    includes all before it.
+
+    One acknowledgement covers the oldest outstanding tags, as far as all of them are named; the others need one each.
+    `next_tag` is that of the next delivery: serial numbers are ordered by it.
+    """
+    ranges = tags.ranges
+    begin = serial_add(next_tag, -HALF)
+    first = outstanding.next_from(begin)
+    taken = 0
+    last = None
+    for low, high in ranges:
+        if first != low:
+            break
+        last, taken = high, taken + 1
+        first = outstanding.next_from(serial_add(high, 1))
+    if last is not None:
+        yield last, ranges[0][0] != last
+    for low, high in ranges[taken:]:
+        yield from _each(low, high)
+
+
+def one_by_one(tags: RangeSet) -> Iterator[tuple[int, bool]]:
+    """Returns acknowledgements of one tag each."""
+    for low, high in tags.ranges:
+        yield from _each(low, high)
+
+
+def _each(low: int, high: int) -> Iterator[tuple[int, bool]]:
+    """Yields each tag of a range.  All are outstanding, so that a limit bounds how many there are."""
+    for tag in range(low, high + 1 if low <= high else high + 1 + MODULUS):
+        yield tag & TOP, False

@@ -15,7 +15,7 @@ from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_, Sync
-from amqp_sansio.testing.speech.breaches import Watch
+from amqp_sansio.testing.speech.blame import Watch
 from amqp_sansio.testing.speech.step import Step, StepReader
 from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE

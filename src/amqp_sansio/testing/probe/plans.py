@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_words
-from amqp_sansio.testing.speech.breaches import illegal, trespasses
+from amqp_sansio.testing.speech.blame import illegal, trespasses
 from amqp_sansio.testing.speech.parts import Part, parts_of
 from amqp_sansio.testing.speech.word_encoder import Setting
 

@@ -13,7 +13,7 @@ from amqp_sansio.testing.probe.dialogue import ProbeError, Talk, Transport
 from amqp_sansio.testing.probe.plans import Plan, plans
 from amqp_sansio.testing.probe.report import Report
 from amqp_sansio.testing.probe.rounds import Finding, Round
-from amqp_sansio.testing.speech.breaches import Trespass, trespasses
+from amqp_sansio.testing.speech.blame import Trespass, trespasses
 from amqp_sansio.testing.speech.parts import parts_of
 from amqp_sansio.testing.speech.word_encoder import Setting, Voice
 

@@ -17,7 +17,7 @@ from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, Redirect, Secure
 from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.testing.probe.dialogue import Talk, objection
 from amqp_sansio.testing.probe.plans import Plan
-from amqp_sansio.testing.speech.breaches import Blame, Trespass, blamed
+from amqp_sansio.testing.speech.blame import Blame, Trespass, blamed
 from amqp_sansio.testing.speech.parts import PARTS, Part
 from amqp_sansio.testing.speech.step import Conversation, Step
 from amqp_sansio.testing.speech.word_encoder import Voice, speaker_of

@@ -12,7 +12,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from amqp_sansio.grammar.automaton import START, Automaton, Word
-from amqp_sansio.testing.speech.breaches import blamed, illegal, nearly, spoken, trespassed, trespasses
+from amqp_sansio.testing.speech.blame import blamed, illegal, nearly, spoken, trespassed, trespasses
 from amqp_sansio.testing.speech.channel_parts import PARTS, ChannelPart, Spoken
 from amqp_sansio.testing.speech.parts import Part, parts_of
 from amqp_sansio.testing.speech.step import Conversation, Speaker

@@ -8,7 +8,7 @@ from amqp_sansio.broker import Broker
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import CommandSeen
 from amqp_sansio.spec.execution import Exception_
-from amqp_sansio.testing.speech.breaches import Trespass, Watch, blamed, illegal, nearly, spoken, trespassed, trespasses
+from amqp_sansio.testing.speech.blame import Trespass, Watch, blamed, illegal, nearly, spoken, trespassed, trespasses
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.word_encoder import Setting
 
