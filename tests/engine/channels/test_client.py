@@ -9,8 +9,7 @@ from tests.builds import wrong_type
 from tests.engine.channels.stage import DIALECTS, Stage, answer
 
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9, AMQP_0_9_1, ChannelDialect
-from amqp_sansio.engine.channels.base import as_tags
-from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.engine.channels.client import Channel, as_tags
 from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.errors import (
     CapabilityMissing,

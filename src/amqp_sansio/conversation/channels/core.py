@@ -14,8 +14,7 @@ from amqp_sansio.conversation.channels.transaction import Transaction
 from amqp_sansio.conversation.channels.words import check_executable, check_mode
 from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.ticket import Ticket, seen
-from amqp_sansio.engine.channels.base import TagSet
-from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.engine.channels.client import Channel, TagSet
 from amqp_sansio.errors import (
     AmqpError,
     ChannelClosed,

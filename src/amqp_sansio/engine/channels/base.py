@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.engine.carrier import Role, clip
@@ -54,9 +54,6 @@ MethodId: TypeAlias = int
 
 Contents: TypeAlias = "Struct | bytes | None"
 """The properties of a content, such as `basic.Properties`, or octets as they came (`property_octets`); None for none."""
-
-TagSet: TypeAlias = RangeSet | int | Iterable[int]
-"""Tags as a set, as one tag or as an iterable of tags."""
 
 PLAIN, CONFIRMING, TRANSACTED = "plain", "confirming", "transacted"
 OPENED: Final = "open"
@@ -419,19 +416,6 @@ def _method(method: object) -> Method:
 def waits(method: Method) -> bool:
     """Returns whether a method awaits an answer: it has no no-wait bit, or it is not set."""
     return not (getattr(method, "no_wait", False) or getattr(method, "nowait", False))
-
-
-def as_tags(tags: TagSet) -> RangeSet:
-    """Returns a set of tags, of which it holds the lower 32 bits.  Raises EncodeError for anything else."""
-    if isinstance(tags, RangeSet):
-        return tags
-    try:
-        each = [tags] if isinstance(tags, int) else list(tags)
-        if all(whole(tag, LARGEST) for tag in each):
-            return RangeSet.of(*[tag & TOP for tag in each])
-    except TypeError:
-        pass
-    raise EncodeError("delivery-tag", "takes a set of tags, one tag or several, numbers of 64 bits")
 
 
 def fewest(tags: RangeSet, outstanding: MutableRangeSet, next_tag: int) -> Iterator[tuple[int, bool]]:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeAlias
 
-from amqp_sansio.engine.channels.base import (
-    CONFIRMING,
-    OPENED,
-    BaseChannel,
-    Contents,
-    MethodId,
-    TagSet,
-    as_tags,
-    fewest,
-    one_by_one,
-)
+from amqp_sansio.engine.channels.base import CONFIRMING, LARGEST, OPENED, BaseChannel, Contents, MethodId, fewest, one_by_one
 from amqp_sansio.engine.channels.saying import CLIENT_SAYS, may_settle, say, unsettleable
 from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, EncodeError, StaleDelivery
-from amqp_sansio.kernel.serials import TOP, serial_add, serial_lt
+from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add, serial_lt, whole
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.codes import DeliveryMode
@@ -31,6 +21,22 @@ from amqp_sansio.wire.field_interpreter import UNWRITABLE
 from amqp_sansio.wire.method_frames import HEADER_HEAD
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_u16, put_u32, put_u64
 from amqp_sansio.wire.publishing import CLASS_AND_WEIGHT, END, Publishing, put_header
+
+TagSet: TypeAlias = RangeSet | int | Iterable[int]
+"""Tags as a set, as one tag or as an iterable of tags."""
+
+
+def as_tags(tags: TagSet) -> RangeSet:
+    """Returns a set of tags, of which it holds the lower 32 bits.  Raises EncodeError for anything else."""
+    if isinstance(tags, RangeSet):
+        return tags
+    try:
+        each = [tags] if isinstance(tags, int) else list(tags)
+        if all(whole(tag, LARGEST) for tag in each):
+            return RangeSet.of(*[tag & TOP for tag in each])
+    except TypeError:
+        pass
+    raise EncodeError("delivery-tag", "takes a set of tags, one tag or several, numbers of 64 bits")
 
 
 class Channel(BaseChannel):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from amqp_sansio.engine.channels.base import BaseChannel, Contents, MethodId, TagSet, as_tags, fewest
+from amqp_sansio.engine.channels.base import BaseChannel, Contents, MethodId, fewest
 from amqp_sansio.engine.channels.breaches import ends_channel
+from amqp_sansio.engine.channels.client import TagSet, as_tags
 from amqp_sansio.engine.channels.saying import SERVER_SAYS, say
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add
