@@ -70,6 +70,7 @@ REVIEWED = {
     "captures/replay/sessions.py": "one attachment of a session, and the sessions of a connection, whose rows it writes",
     "conversation/talk.py": "one session of a client: its calls, and what becomes of them",
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
+    "engine/channels/base.py": "one channel in either role: its state, what it sends, and every way to end",
     "engine/connection.py": "one connection: what comes, what goes out, its time, and every way to end",
     "engine/halves.py": "the two halves of a session: the same ids, sent by one side or by the other",
     "engine/hearing.py": "what a session does with each word of its peer, and what it owes for it",
