@@ -68,6 +68,7 @@ REVIEWED = {
     "captures/flows.py": "the connections of a capture: to which of them a segment belongs, and when each is over",
     "captures/replay/rows.py": "the rows of a connection: those that are due, and those still open",
     "captures/replay/sessions.py": "one attachment of a session, and the sessions of a connection, whose rows it writes",
+    "conversation/session.py": "one session for asynchronous code: every call, most of the lines as a signature",
     "conversation/talk.py": "one session of a client: its calls, and what becomes of them",
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
     "engine/channels/base.py": "one channel in either role: its state, what it sends, and every way to end",

@@ -15,7 +15,6 @@ from pathlib import Path
 
 CONVERSATION = Path(__file__).resolve().parents[2] / "src" / "amqp_sansio" / "conversation"
 FILES = {
-    "adapters/sync/topology.py": "topology.py",
     "adapters/sync/session.py": "session.py",
     "adapters/sync/subscription.py": "subscription.py",
     "adapters/sync/channel.py": "channels/channel.py",
@@ -38,7 +37,6 @@ WORDS = {
     "AwaitedConnection": "BaseConnection",
     "amqp_sansio.conversation.line": "amqp_sansio.adapters.sync.line",
     "amqp_sansio.conversation.subscription": "amqp_sansio.adapters.sync.subscription",
-    "amqp_sansio.conversation.topology": "amqp_sansio.adapters.sync.topology",
 }
 TEXTS = {
     "for asynchronous code on any event loop; the adapter supplies the waiting.": "for blocking code.",

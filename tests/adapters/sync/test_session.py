@@ -286,3 +286,21 @@ def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_nev
         served.refuse(session.name)
         with pytest.raises(SessionFailed, match="542"):
             session.execute(queue.Declare("q"))
+
+
+def test_a_broker_does_what_they_say() -> None:
+    with Served() as served, connect(served.url) as connection, connection.session() as session:
+        session.declare_exchange("e", "topic", timeout=9)
+        session.declare_queue("q", arguments={"qpid.max_count": 10})
+        session.bind("q", "e", "a.#")
+        assert not session.bound("e", "q", "a.#").key_not_matched
+        session.publish("e", "a.b", b"x")
+        assert session.query_queue("q").message_count == 1
+        session.purge("q")
+        session.unbind("q", "e", "a.#")
+        assert session.bound("e", "q", "a.#").key_not_matched
+        session.delete_exchange("e")
+        session.delete_queue("q")
+        assert session.query_queue("q").queue is None
+        with pytest.raises(SessionFailed, match="404"):
+            session.declare_queue("q", passive=True)

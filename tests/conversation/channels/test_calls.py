@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.conversation.channels.stage import Stage, staged
 
-from amqp_sansio.conversation.channels.calls import Barrier, Fetch
+from amqp_sansio.conversation.channels.calls import Barrier, Fetch, with_queue
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
 from amqp_sansio.errors import ChannelClosed, EncodeError, LimitError, LocalProtocolError, MessageNacked, MessageReturned
@@ -313,3 +313,12 @@ def test_another_place_for_answers_is_refused() -> None:
     with pytest.raises(EncodeError, match=r"^request: reply_to: is amq\.rabbitmq\.reply-to"):
         core.requests.publish("", "q", b"", {"reply_to": "my-answers"})
     assert not core.requests._waiting
+
+
+def test_no_name_of_a_queue_is_that_of_the_last_one() -> None:
+    unbound = with_queue(queue.Unbind("", "e", "", {"x": 1}, 0, False), "q")
+    assert unbound == queue.Unbind("q", "e", "q", {"x": 1}, 0, False)
+    assert with_queue(queue.Bind("", "e", "k", True, {}, 0), "q") == queue.Bind("q", "e", "k", True, {}, 0)
+    assert with_queue(queue.Delete("", True, False, False, 0), "q") == queue.Delete("q", True, False, False, 0)
+    for other in (queue.Bind("r", "e", "", False, {}, 0), queue.Purge("", False, 0), exchange.Bind("", "e", "", False, {})):
+        assert with_queue(other, "q") is other

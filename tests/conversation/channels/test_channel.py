@@ -12,7 +12,8 @@ from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.channels.channel import Channel, ChannelConnection
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.errors import ChannelClosed, MessageNacked, SubscriptionClosed, TransactionFailed
-from amqp_sansio.spec.methods import queue
+from amqp_sansio.spec.base import Method
+from amqp_sansio.spec.methods import exchange, queue
 
 Value = TypeVar("Value")
 
@@ -212,3 +213,44 @@ def test_a_transaction_ends_with_its_block() -> None:
 
     run(main())
     assert world.stage.bodies("q") == [b"1"]
+
+
+class Written(Channel):
+    """What would be said."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[Method, float | None]] = []
+
+    async def execute(self, method: Method, *, timeout: float | None = None) -> Method:
+        self.said.append((method, timeout))
+        answers = {queue.Declare: queue.DeclareOk("q", 3, 1), queue.Delete: queue.DeleteOk(5), queue.Purge: queue.PurgeOk(4)}
+        return answers.get(type(method), method)
+
+
+def test_each_call_puts_its_arguments_where_they_belong() -> None:
+    channel = Written()
+
+    async def main() -> None:
+        declared = await channel.declare_queue("q", passive=True, exclusive=True, arguments={"x": 1}, timeout=1)
+        assert (declared.queue, declared.message_count, declared.consumer_count) == ("q", 3, 1)
+        await channel.declare_queue("q", durable=True, auto_delete=True)
+        assert await channel.delete_queue("q", if_unused=True, timeout=2) == 5
+        assert await channel.purge("q", timeout=3) == 4
+        await channel.bind("q", "e", "k", arguments={"x": 1}, timeout=4)
+        await channel.unbind("q", "e", "k", timeout=5)
+        await channel.declare_exchange("e", "topic", durable=True, internal=True, timeout=6)
+        await channel.declare_exchange("e", passive=True, auto_delete=True)
+        await channel.delete_exchange("e", if_unused=True, timeout=7)
+
+    run(main())
+    assert channel.said == [
+        (queue.Declare("q", True, False, True, False, False, {"x": 1}, 0), 1),
+        (queue.Declare("q", False, True, False, True, False, None, 0), None),
+        (queue.Delete("q", True, False, False, 0), 2),
+        (queue.Purge("q", False, 0), 3),
+        (queue.Bind("q", "e", "k", False, {"x": 1}, 0), 4),
+        (queue.Unbind("q", "e", "k", None, 0, False), 5),
+        (exchange.Declare("e", "topic", False, True, False, None, 0, False, True), 6),
+        (exchange.Declare("e", "direct", True, False, False, None, 0, True, False), None),
+        (exchange.Delete("e", True, False, 0), 7),
+    ]

@@ -15,21 +15,24 @@ from typing_extensions import Unpack
 from amqp_sansio.adapters.sync.base_connection import BaseConnection
 from amqp_sansio.adapters.sync.line import Line, Pending
 from amqp_sansio.adapters.sync.subscription import BaseSubscription
-from amqp_sansio.adapters.sync.topology import Topology
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.properties import Body, SessionProperties
+from amqp_sansio.conversation.properties import Arguments, Body, SessionProperties, as_arguments
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError, SessionFailed, SharedSessionFailed
-from amqp_sansio.errors.checks import check_timeout
+from amqp_sansio.errors.checks import check_timeout, check_types
 from amqp_sansio.ledger.credit import INFINITE
+from amqp_sansio.spec import exchange as exchanges
+from amqp_sansio.spec import queue as queues
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.exchange import ExchangeBoundResult
+from amqp_sansio.spec.queue import QueueQueryResult
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")
@@ -55,7 +58,7 @@ def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value], await
     return ticket.result()
 
 
-class Session(Topology):
+class Session:
     """A session, to be used as `with connection.session() as session`.
 
     During a reconnect calls wait, for at most as long as the retry policy allows.
@@ -279,6 +282,113 @@ class Session(Topology):
             if not ticket.done:
                 self._talk.prompt()
             self._line.wait(ticket, timeout)
+
+    # --- queues and exchanges ------------------------------------------------------------------------------------------------
+
+    # Each raises SessionFailed when the broker refuses it.
+
+    def declare_queue(
+        self,
+        queue: str,
+        *,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        passive: bool = False,
+        alternate_exchange: str | None = None,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Creates a queue unless it exists; with `passive`, raises SessionFailed when it does not exist.
+
+        `exclusive`: it belongs to this session and is deleted with it.  `alternate_exchange` gets messages that are rejected.
+        """
+        with self._line.turn:
+            check_types(str, queue=queue)
+            said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_arguments(arguments))
+            self.execute(said, timeout=timeout)
+
+    def delete_queue(
+        self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None
+    ) -> None:
+        """Deletes a queue with its messages.  `if_unused`, `if_empty`: raises SessionFailed when it is not."""
+        with self._line.turn:
+            check_types(str, queue=queue)
+            self.execute(queues.Delete(queue, if_unused, if_empty), timeout=timeout)
+
+    def purge(self, queue: str, *, timeout: float | None = None) -> None:
+        """Removes the messages of a queue, except those that a session has acquired."""
+        with self._line.turn:
+            check_types(str, queue=queue)
+            self.execute(queues.Purge(queue), timeout=timeout)
+
+    def query_queue(self, queue: str, *, timeout: float | None = None) -> QueueQueryResult:
+        """Returns the properties of a queue; `queue` in the result is None when it does not exist."""
+        with self._line.turn:
+            check_types(str, queue=queue)
+            return self.execute(queues.Query(queue), timeout=timeout)
+
+    def declare_exchange(
+        self,
+        exchange: str,
+        type: str = "direct",
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        passive: bool = False,
+        alternate_exchange: str | None = None,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Creates an exchange unless it exists; with `passive`, raises SessionFailed when it does not exist.
+
+        `type`: "direct", "topic", "fanout", "headers", or another that the broker has.  `alternate_exchange` gets messages that
+        no queue takes.
+        """
+        with self._line.turn:
+            check_types(str, exchange=exchange, type=type)
+            said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_arguments(arguments))
+            self.execute(said, timeout=timeout)
+
+    def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
+        """Deletes an exchange with its bindings; `if_unused`: raises SessionFailed when it has any."""
+        with self._line.turn:
+            check_types(str, exchange=exchange)
+            self.execute(exchanges.Delete(exchange, if_unused), timeout=timeout)
+
+    def bind(
+        self,
+        queue: str,
+        exchange: str,
+        binding_key: str = "",
+        *,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Binds a queue: messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
+        with self._line.turn:
+            check_types(str, queue=queue, exchange=exchange, binding_key=binding_key)
+            self.execute(exchanges.Bind(queue, exchange, binding_key, as_arguments(arguments)), timeout=timeout)
+
+    def unbind(self, queue: str, exchange: str, binding_key: str = "", *, timeout: float | None = None) -> None:
+        """Removes a binding."""
+        with self._line.turn:
+            check_types(str, queue=queue, exchange=exchange, binding_key=binding_key)
+            self.execute(exchanges.Unbind(queue, exchange, binding_key), timeout=timeout)
+
+    def bound(
+        self,
+        exchange: str,
+        queue: str | None = None,
+        binding_key: str | None = None,
+        *,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> ExchangeBoundResult:
+        """Checks for a binding: a field that is True in the result names what does not exist or match."""
+        with self._line.turn:
+            check_types(str, exchange=exchange)
+            return self.execute(exchanges.Bound(exchange, queue, binding_key, as_arguments(arguments)), timeout=timeout)
 
     # --- transactions --------------------------------------------------------------------------------------------------------
 

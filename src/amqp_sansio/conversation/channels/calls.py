@@ -10,17 +10,17 @@ from amqp_sansio.conversation.answers import IN_FLIGHT
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties, as_text
 from amqp_sansio.conversation.channels.topology import DECLARING
-from amqp_sansio.conversation.channels.words import with_queue
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.channels.base import waits
 from amqp_sansio.errors import AmqpError, CapabilityMissing, EncodeError, LimitError, LocalProtocolError
-from amqp_sansio.errors.checks import check_types
+from amqp_sansio.errors.checks import check_bits, check_types
 from amqp_sansio.events import Origin
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, queue
 from amqp_sansio.spec.methods import channel as channels
 from amqp_sansio.tables.channel import REPLIES
+from amqp_sansio.wire.layouts.methods import Methods
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.core import ChannelCore
@@ -287,3 +287,40 @@ class Requests:
         self._waiting.clear()
         for answer in waiting:
             answer.fail(error)
+
+
+_NOT_EXECUTED: Final = {"basic.get": ("its answer is a message", "get"), "basic.consume": ("it brings messages", "subscribe")}
+"""Methods that bring messages: why `execute` does not send them, and the call that does."""
+
+
+def check_executable(method: Method, methods: Methods) -> None:
+    """Raises an error for what `execute` does not send: methods with a content or a wrong bit, and basic.get."""
+    if not isinstance(method, Method):
+        raise EncodeError("method", f"a method of amqp_sansio.spec.methods, not {type(method).__name__}")
+    why, instead = (
+        ("it carries a content", "publish") if method.VERB in methods.contents else _NOT_EXECUTED.get(method.VERB, ("", ""))
+    )
+    if why:
+        raise LocalProtocolError(f"execute {method.VERB}", why, (instead,), method.VERB)
+    check_bits(method, methods.arguments.get(type(method), ()))
+
+
+def with_queue(method: Method, declared: str) -> Method:
+    """Returns the method with the queue's name instead of "", which means the queue that was declared last on the channel.
+
+    If the routing key of a binding is "" as well, it becomes that name, too.
+    """
+    if not isinstance(method, queue.Bind | queue.Unbind | queue.Delete) or method.queue:
+        return method
+    said = {name: getattr(method, name) for name in method.FIELDS} | {"queue": declared}
+    if not isinstance(method, queue.Delete) and not method.routing_key:
+        said["routing_key"] = declared
+    return type(method)(**said)
+
+
+def check_mode(now: str | None, mode: str, method: Method) -> None:
+    """Raises an error where the channel is in another mode than the one that a method selects."""
+    if now not in (None, mode):
+        raise LocalProtocolError(
+            method.VERB, f"the channel is in {now} mode", ("another channel",), "confirms or transactions, not both"
+        )

@@ -10,7 +10,6 @@ from typing import Final, Self, TypeVar
 from typing_extensions import Unpack
 
 from amqp_sansio.conversation.awaited import AwaitedConnection
-from amqp_sansio.conversation.channels import words
 from amqp_sansio.conversation.channels.calls import Fetch
 from amqp_sansio.conversation.channels.client import ChannelClient
 from amqp_sansio.conversation.channels.consumers import Inbox
@@ -20,13 +19,14 @@ from amqp_sansio.conversation.channels.properties import ChannelProperties
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.line import Line, Pending
-from amqp_sansio.conversation.properties import Arguments
+from amqp_sansio.conversation.properties import Arguments, as_arguments
 from amqp_sansio.conversation.subscription import BaseSubscription
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError
-from amqp_sansio.errors.checks import check_timeout
+from amqp_sansio.errors.checks import check_timeout, check_types
 from amqp_sansio.spec.base import Method
-from amqp_sansio.spec.methods.queue import DeclareOk
+from amqp_sansio.spec.methods import exchange as exchanges
+from amqp_sansio.spec.methods import queue as queues
 
 Value = TypeVar("Value")
 
@@ -246,24 +246,35 @@ class Channel:
         passive: bool = False,
         arguments: Arguments | None = None,
         timeout: float | None = None,
-    ) -> DeclareOk:
+    ) -> queues.DeclareOk:
         """Creates a queue unless it exists; returns its name and its counts of messages and consumers.
 
         "": the server chooses the name.  `passive`: raises ChannelClosed (404) when it does not exist.  `exclusive`: it belongs
         to this connection and is deleted with it.
         """
-        said = words.declare_queue(queue, passive, durable, exclusive, auto_delete, arguments)
-        return words.declared(await self.execute(said, timeout=timeout))
+        check_types(str, queue=queue)
+        said = queues.Declare(queue, passive, durable, exclusive, auto_delete, False, as_arguments(arguments), 0)
+        answer = await self.execute(said, timeout=timeout)
+        assert isinstance(answer, queues.DeclareOk)  # the engine accepts no other answer
+        return answer
 
     async def delete_queue(
         self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None
     ) -> int:
         """Deletes a queue; returns how many messages it had.  `if_unused`, `if_empty`: raises ChannelClosed when it is not."""
-        return words.count(await self.execute(words.delete_queue(queue, if_unused, if_empty), timeout=timeout))
+        check_types(str, queue=queue)
+        return await self._count(queues.Delete(queue, if_unused, if_empty, False, 0), timeout)
 
     async def purge(self, queue: str, *, timeout: float | None = None) -> int:
         """Removes the messages of a queue, except unsettled ones, and returns how many."""
-        return words.count(await self.execute(words.purge(queue), timeout=timeout))
+        check_types(str, queue=queue)
+        return await self._count(queues.Purge(queue, False, 0), timeout)
+
+    async def _count(self, method: queues.Delete | queues.Purge, timeout: float | None) -> int:
+        """Returns how many messages the method removed."""
+        answer = await self.execute(method, timeout=timeout)
+        assert isinstance(answer, queues.DeleteOk | queues.PurgeOk)  # the engine accepts no other answer
+        return answer.message_count
 
     async def declare_exchange(
         self,
@@ -281,12 +292,16 @@ class Channel:
 
         `type`: "direct", "topic", "fanout", "headers", or another that the broker has.
         """
-        said = words.declare_exchange(exchange, type, passive, durable, auto_delete, internal, arguments)
-        await self.execute(said, timeout=timeout)
+        check_types(str, exchange=exchange, type=type)
+        await self.execute(
+            exchanges.Declare(exchange, type, passive, durable, False, as_arguments(arguments), 0, auto_delete, internal),
+            timeout=timeout,
+        )
 
     async def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
         """Deletes an exchange with its bindings; `if_unused`: raises ChannelClosed when it has any."""
-        await self.execute(words.delete_exchange(exchange, if_unused), timeout=timeout)
+        check_types(str, exchange=exchange)
+        await self.execute(exchanges.Delete(exchange, if_unused, False, 0), timeout=timeout)
 
     async def bind(
         self,
@@ -298,7 +313,8 @@ class Channel:
         timeout: float | None = None,
     ) -> None:
         """Binds a queue: messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
-        await self.execute(words.bind(queue, exchange, binding_key, arguments), timeout=timeout)
+        check_types(str, queue=queue, exchange=exchange, binding_key=binding_key)
+        await self.execute(queues.Bind(queue, exchange, binding_key, False, as_arguments(arguments), 0), timeout=timeout)
 
     async def unbind(
         self,
@@ -310,7 +326,8 @@ class Channel:
         timeout: float | None = None,
     ) -> None:
         """Removes a binding."""
-        await self.execute(words.unbind(queue, exchange, binding_key, arguments), timeout=timeout)
+        check_types(str, queue=queue, exchange=exchange, binding_key=binding_key)
+        await self.execute(queues.Unbind(queue, exchange, binding_key, as_arguments(arguments), 0, False), timeout=timeout)
 
     # --- messages ------------------------------------------------------------------------------------------------------------
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.conversation.channels.calls import REPLY_TO, Barrier, Calls, Requests
+from amqp_sansio.conversation.channels.calls import REPLY_TO, Barrier, Calls, Requests, check_executable, check_mode
 from amqp_sansio.conversation.channels.consumers import Consumers, Inbox
 from amqp_sansio.conversation.channels.in_flight import InFlight
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties, published
 from amqp_sansio.conversation.channels.transaction import Transaction
-from amqp_sansio.conversation.channels.words import check_executable, check_mode
 from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.engine.channels.client import Channel, TagSet
