@@ -315,3 +315,33 @@ def test_a_client_logs_in_by_its_certificate(tmp_path: Path) -> None:
 )
 def test_the_name_in_a_certificate(certificate: Any, name: str | None) -> None:
     assert common_name(certificate) == name
+
+
+class Overheard:
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, bytes]] = []
+
+    def hear(self, speaker: str, octets: bytes) -> None:
+        self.lines.append((speaker, octets))
+
+    def note(self, text: str) -> None:
+        self.lines.append((text, b""))
+
+
+def test_a_listener_gets_both_speakers_and_the_end() -> None:
+    heard = Overheard()
+
+    async def main() -> tuple[int, bytes, bytes]:
+        async with BrokerServer(Broker(), port=0, listen=lambda: heard) as server:
+            reader, writer = await asyncio.open_connection(*server.address)
+            hello = ClientConnection().data_to_send()
+            writer.write(hello)
+            answer = await reader.read(65536)
+            writer.close()
+            while server._sockets:
+                await asyncio.sleep(0.01)
+            return writer.get_extra_info("sockname")[1], hello, answer
+
+    port, hello, answer = asyncio.run(main())
+    assert heard.lines[:3] == [(f"connected from 127.0.0.1:{port}", b""), ("client", hello), ("server", answer)]
+    assert heard.lines[-1] == ("the client's octets have ended", b"")

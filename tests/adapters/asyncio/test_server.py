@@ -9,7 +9,6 @@ import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -426,8 +425,8 @@ def test_nothing_more_is_written_to_a_socket_that_was_reset() -> None:
         guest = mock.Mock(is_open=False, finished=False, wants_data=True)
         guest.data_to_send.return_value = b"x"
         transport = Lost()
-        server = mock.Mock(join=lambda connect, transport: connect())
-        socket = _Socket[OwnGuest](server, lambda: guest, mock.Mock())
+        server = mock.Mock(join=lambda transport: guest, _sockets={})
+        socket = _Socket[OwnGuest](server, mock.Mock())
         socket.connection_made(transport)
         socket.transmit()
         assert transport.writes == 3
@@ -459,14 +458,15 @@ def test_clients_that_never_read_cost_the_others_nothing(floods: bool) -> None:
     async def main() -> None:
         def prepared(count: int) -> Callable[[], object]:
             broker = Broker(BrokerConfig(limits=BrokerLimits(outbox_octets=400)))
-            server = Server(broker, broker.connect, ("", 0), None)
-            server._loop = asyncio.get_running_loop()
             clients = [Attacker(broker, Limits(inbox_octets=4096)) for _ in range(count + 1)]
+            peers = iter([each.peer for each in clients])
+            server = Server(broker, lambda: next(peers), ("", 0), None)
+            server._loop = asyncio.get_running_loop()
             sockets: list[_Socket[Peer]] = []
-            for number, client in enumerate(clients):
+            for number in range(len(clients)):
                 place = server.admission.admit((f"10.0.{number // 250}.{number % 250}", 1), 0.0)
                 assert place is not None
-                sockets.append(_Socket(server, partial(getattr, client, "peer"), place))
+                sockets.append(_Socket(server, place))
                 sockets[-1].connection_made(Stuck())
             reader, *deaf = clients
             while broker._readable():

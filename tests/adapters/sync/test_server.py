@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from unittest import mock
 
 import pytest
 import trustme
@@ -98,7 +99,7 @@ def test_what_a_socket_takes_in_small_pieces_is_not_copied_each_time() -> None:
         admission = Admission(ServerLimits(), False)
         place = admission.admit(("127.0.0.1", 1), 0.0)
         assert place is not None
-        _Socket(peer, place, slow, selector, {}, []).write()
+        _Socket(mock.Mock(_selector=selector, _paused={}), peer, place, slow).transmit()
     assert len(taken) == 10
     assert len({id(each) for each in taken}) == 1
 
@@ -153,7 +154,7 @@ def test_clients_that_never_read_cost_the_others_nothing(floods: bool) -> None:
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
                 place = server.admission.admit((f"10.0.{number // 250}.{number % 250}", 1), 0.0)
                 assert place is not None
-                server._sockets[each.peer] = _Socket(each.peer, place, ours, server._selector, server._paused, server._gone)
+                server._sockets[each.peer] = _Socket(server, each.peer, place, ours)
             while broker._readable():
                 server._turn()
             while not all(server._sockets[each.peer]._unsent for each in deaf):
@@ -183,7 +184,7 @@ def test_clients_that_never_read_cost_the_others_nothing(floods: bool) -> None:
                 assert not first._events & selectors.EVENT_READ
                 while not first._events & selectors.EVENT_READ:
                     ends[1].recv(100_000)
-                    first.write()
+                    first.transmit()
                     server._turn()
             return work
 

@@ -7,18 +7,18 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Protocol, Self
 
 import attrs
 
+from amqp_sansio.adapters.admission import Place
 from amqp_sansio.adapters.asyncio.server import Server, _Socket
 from amqp_sansio.adapters.asyncio.writing import COMPACT, Writer
 from amqp_sansio.adapters.store import Store
-from amqp_sansio.adapters.tapping import Listener, Tapped
 from amqp_sansio.broker import Broker, Peer
 from amqp_sansio.broker.model.hints import Hint
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.hosting import Guest, load
+from amqp_sansio.conversation.hosting import load
 from amqp_sansio.engine.sasl import ExternalServer, server_mechanisms
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import Event
@@ -37,63 +37,75 @@ def common_name(certificate: Mapping[str, Any] | None) -> str | None:  # Any: as
     return names[0] if len(names) == 1 and names[0].isprintable() else None
 
 
-class Front:
-    """The broker as its sockets see it: connections may be tapped, and reading is suspended while `held` returns True."""
+class Listener(Protocol):
+    """Receives the octets of one connection."""
 
-    def __init__(
-        self,
-        broker: Broker,
-        config: Callable[[], ServerConfig],
-        held: Callable[[], bool],
-        listen: Callable[[], Listener] | None,
-    ) -> None:
-        self.broker: Final = broker
-        self.configure: Final = config
-        """Returns the settings for the next client."""
+    def hear(self, speaker: str, octets: bytes) -> None:
+        """Called with octets that `speaker`, "client" or "server", sent."""
+        raise NotImplementedError
+
+    def note(self, text: str) -> None:
+        """Called with a remark that neither speaker sent."""
+        raise NotImplementedError
+
+
+class _Front:
+    """The broker as its sockets see it: reading is suspended while `held` returns True."""
+
+    def __init__(self, broker: Broker, held: Callable[[], bool]) -> None:
+        self._broker: Final = broker
         self._held: Final = held
-        self._listen: Final = listen
-        self._tapped: Final[dict[Peer, Tapped]] = {}
+        self.ready: Final = broker.ready
         self._now = AT_ONCE
 
-    def connect(self, proved: str | None = None) -> Guest:
-        """Returns a new connection; `proved` is the name that the client's certificate has proved, for EXTERNAL."""
-        config = self.configure()
-        if proved is not None:
-            config = attrs.evolve(config, mechanisms=(ExternalServer(proved), *server_mechanisms(config)))
-        peer = self.broker.connect(config)
-        if self._listen is None:
-            return peer
-        tapped = self._tapped[peer] = Tapped(peer, self._listen())
-        return tapped
-
-    def forget(self, guest: Guest) -> None:
-        """Forgets a connection whose socket is gone."""
-        if isinstance(guest, Tapped) and isinstance(guest.guest, Peer):
-            self._tapped.pop(guest.guest, None)
-
-    def next_event(self) -> tuple[Guest, Event] | None:
+    def next_event(self) -> tuple[Peer, Event] | None:
         """Returns the next event; None also while reading is suspended."""
-        return None if self._held() else self.broker.next_event()
-
-    def ready(self) -> tuple[Guest, ...]:
-        """Returns the guests that have octets to send now, or have ended."""
-        ready = self.broker.ready()
-        return ready if self._listen is None else tuple([self._tapped[each] for each in ready if each in self._tapped])
+        return None if self._held() else self._broker.next_event()
 
     def tick(self, now: float) -> float | None:
         """Tells the broker the time; returns `due`."""
         self._now = now
-        self.broker.tick(now)
+        self._broker.tick(now)
         return self.due
 
     @property
     def due(self) -> float | None:
         """The moment of the next turn; while reading is suspended, work on received octets does not count."""
-        due = self.broker.due
+        due = self._broker.due
         return self._now + LOOK if due is not None and due <= self._now and self._held() else due
 
 
-class BrokerServer(Server[Guest]):
+class _TappedSocket(_Socket[Peer]):
+    """A client's socket whose octets, in both directions, also go to a listener."""
+
+    def __init__(self, server: BrokerServer, place: Place, listen: Callable[[], Listener]) -> None:
+        super().__init__(server, place)
+        self._listen: Final = listen
+        self._listener: Listener  # set in connection_made
+
+    def _join(self, transport: asyncio.Transport) -> Peer:
+        peer = super()._join(transport)
+        self._listener = self._listen()
+        self._listener.note(f"connected from {self.client}")
+        return peer
+
+    def data_received(self, data: bytes) -> None:
+        self._listener.hear("client", data)
+        super().data_received(data)
+
+    def _take(self) -> bytes:
+        octets = super()._take()
+        if octets:
+            self._listener.hear("server", octets)
+        return octets
+
+    def _end(self) -> None:
+        if not self._eof:
+            self._listener.note("the client's octets have ended")
+        super()._end()
+
+
+class BrokerServer(Server[Peer]):
     """A broker on a socket address, to be used as `async with` and ended by `stop`.
 
     With a store, the journal is kept in it: the broker must be the one that was restored from the store, with `journal=True` in
@@ -119,12 +131,15 @@ class BrokerServer(Server[Guest]):
         self.broker: Final = broker
         self.writer: Final = None if store is None else Writer(broker, store, self.wake, failed, compact)
         self._hinted: Final = hinted
-        self._front: Final = Front(broker, config, self._held, listen)
+        self.configure: Final = config
+        """Returns the settings for the next client."""
+        self.listen: Final = listen
+        """Returns a listener for the next client, if any."""
         self._phase: Literal["open", "quiet", "closing", "over"] = "open"
-        super().__init__(self._front, self._front.connect, (address, port), tls, limits)
+        super().__init__(_Front(broker, self._held), broker.connect, (address, port), tls, limits)
 
     async def __aenter__(self) -> Self:
-        load(self._front.configure())
+        load(self.configure())
         return await super().__aenter__()
 
     async def __aexit__(
@@ -145,20 +160,15 @@ class BrokerServer(Server[Guest]):
         if self.writer is not None:
             self.writer.gather()
 
-    def join(self, connect: Callable[[], Guest], transport: asyncio.Transport) -> Guest:
+    def _socket(self, place: Place) -> _Socket[Peer]:
+        return _Socket(self, place) if self.listen is None else _TappedSocket(self, place, self.listen)
+
+    def join(self, transport: asyncio.Transport) -> Peer:
         """Returns a new connection: a client with a certificate that TLS has verified may log in by it."""
-        return self._front.connect(common_name(transport.get_extra_info("peercert")))
-
-    def entered(self, guest: Guest, socket: _Socket[Guest]) -> None:
-        """Registers a new client."""
-        super().entered(guest, socket)
-        if isinstance(guest, Tapped):
-            guest.listener.note(f"connected from {socket.client}")
-
-    def left(self, guest: Guest) -> None:
-        """Forgets a client whose socket is gone."""
-        super().left(guest)
-        self._front.forget(guest)
+        config, proved = self.configure(), common_name(transport.get_extra_info("peercert"))
+        if proved is not None:
+            config = attrs.evolve(config, mechanisms=(ExternalServer(proved), *server_mechanisms(config)))
+        return self.broker.connect(config)
 
     async def stop(self, text: str) -> None:
         """Stops cleanly: stores and answers what was read, closes connections with 320 and `text`, writes the last snapshot.

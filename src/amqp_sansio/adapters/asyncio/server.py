@@ -7,17 +7,17 @@ import errno
 import socket
 import ssl
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Self
 
-from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
+from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place
+from amqp_sansio.adapters.base_server import CLOSE_SECONDS, TURN, BaseServer, BaseSocket, G
 from amqp_sansio.adapters.settings import check_settings
-from amqp_sansio.config import Accepted, Rejected
-from amqp_sansio.conversation.hosting import Guest, Host
+from amqp_sansio.conversation.hosting import Host
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
+
+__all__ = ["CLOSE_SECONDS", "QUIET_SECONDS", "TURN", "G", "Server", "serve"]
 
 _BACKLOG: Final = 1024
 """Connections that may wait to be accepted."""
@@ -124,17 +124,11 @@ class _Acceptor:
                 place.leave()
 
 
-G = TypeVar("G", bound=Guest)
-
-TURN: Final = 500
-"""The most events in one turn of the event loop."""
-CLOSE_SECONDS: Final = 5.0
-"""Seconds that the remaining octets may take to be written at the end."""
 QUIET_SECONDS: Final = 1.0
 """Seconds without any progress after which a stopping server no longer waits for silent clients."""
 
 
-class Server(Generic[G]):
+class Server(BaseServer[G, "_Socket[G]"]):
     """Listens and connects sockets to the host passed to `serve`; to be used as `async with serve(...) as server`."""
 
     def __init__(
@@ -145,20 +139,17 @@ class Server(Generic[G]):
         tls: ssl.SSLContext | None,
         limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     ) -> None:
-        self.host: Final = host
-        self.admission: Final = Admission(limits, tls is not None)
-        """Counts connections, and those refused for lack of room."""
+        super().__init__(host, connect, limits, tls is not None)
         self.buffer: Final = memoryview(bytearray(OPENING_READ))
         """The read buffer that all connections that are not open share."""
-        self._acceptor: Final = _Acceptor(lambda place: _Socket(self, connect, place), tls, self.admission)
+        self._acceptor: Final = _Acceptor(self._socket, tls, self.admission)
         self._where: Final = where
-        self._sockets: Final[dict[G, _Socket[G]]] = {}
-        self._asking: Final[dict[_Socket[G], None]] = {}  # not open, and with octets that the host may not have read yet
-        self._checks: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop  # set when the block is entered
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled = False
-        self._paused: Final[dict[_Socket[G], None]] = {}
+
+    def _socket(self, place: Place) -> _Socket[G]:
+        return _Socket(self, place)
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -180,9 +171,7 @@ class Server(Generic[G]):
         await self._acceptor.close()
         if self._timer is not None:
             self._timer.cancel()
-        self.admission.logins.stop()
-        if self._checks is not None:
-            self._checks.shutdown(wait=False, cancel_futures=True)
+        self._stop_checks()
         for each in self._open_ones():
             each.close()
         await self._all_over()
@@ -216,30 +205,20 @@ class Server(Generic[G]):
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
+    def _call(self, work: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the event loop is closed
+            self._loop.call_soon_threadsafe(work)
+
     def _turn(self) -> None:
-        """Runs one turn: the host ticks, handles events and sends octets; then the next turn is scheduled."""
+        """Runs one turn, and schedules the next one: at once, or by a timer."""
         self._scheduled = False
         now = self._loop.time()
-        self.host.tick(now)
         try:
-            for _ in range(TURN):
-                if self.host.next_event() is None:
-                    break
+            self._run_turn(now)
         except BaseException:  # raised by the host: reported to the event loop, while the others go on
             self.wake()
             raise
-        self._check()
-        self.settle()
-        self.transmit()
-        for each in list(self._paused):
-            each.look()
-        self._wait(now)
-
-    def _wait(self, now: float) -> None:
-        """Schedules the next turn for when the host wants it: at once, or by a timer."""
-        due = self.host.due
-        if due is None or due > now:
-            self._asking.clear()  # everything is read
+        due = self._next_turn(now)
         if due is None or self._scheduled:
             return
         if due <= now:
@@ -254,60 +233,9 @@ class Server(Generic[G]):
         self._timer = None
         self.wake()
 
-    def _check(self) -> None:
-        """Starts password checks in threads, a few at once, so that neither the event loop nor other clients wait."""
-        for each in self._asking:
-            decide = each.guest.take_deferred()
-            if decide is not None:
-                self.admission.logins.wait(each.place, partial(self._begin, each, decide))
-
-    def _begin(self, socket: _Socket[G], decide: Callable[[], Accepted | Rejected]) -> None:
-        if self._checks is None:
-            self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
-        self._loop.run_in_executor(self._checks, checked, decide).add_done_callback(socket.decided)
-
-    def settle(self) -> None:
-        """Called between events and output; does nothing here."""
-
-    def transmit(self) -> None:
-        """Sends the octets of guests whose sockets take them."""
-        for guest in self.host.ready():
-            found = self._sockets.get(guest)
-            if found is not None:
-                found.transmit()
-
-    def join(self, connect: Callable[[], G], transport: asyncio.Transport) -> G:
+    def join(self, transport: asyncio.Transport) -> G:
         """Returns the guest for a new socket."""
-        return connect()
-
-    def entered(self, guest: G, socket: _Socket[G]) -> None:
-        """Registers a new client."""
-        self._sockets[guest] = socket
-
-    def heard(self, socket: _Socket[G]) -> None:
-        """Notes that a client has sent octets before its login."""
-        self._asking[socket] = None
-
-    def opened(self, socket: _Socket[G]) -> None:
-        """Notes that a client has logged in."""
-        self._asking.pop(socket, None)
-        socket.place.open()
-
-    def left(self, guest: G) -> None:
-        """Forgets a client whose socket is gone."""
-        found = self._sockets.pop(guest, None)
-        if found is not None:
-            self._paused.pop(found, None)
-            found.place.leave()
-            self._asking.pop(found, None)
-
-    def paused(self, socket: _Socket[G]) -> None:
-        """Notes that a socket is not read; every turn checks whether its guest wants data again."""
-        self._paused[socket] = None
-
-    def left_alone(self, socket: _Socket[G]) -> None:
-        """Notes that a socket is read again, or will check for itself."""
-        self._paused.pop(socket, None)
+        return self._connect()
 
 
 class _Opening(asyncio.BufferedProtocol):
@@ -329,19 +257,16 @@ class _Opening(asyncio.BufferedProtocol):
         self._socket.data_received(bytes(self._buffer[:nbytes]))
 
 
-class _Socket(asyncio.Protocol, Generic[G]):
+class _Socket(asyncio.Protocol, BaseSocket[G]):
     """One client's socket."""
 
-    def __init__(self, server: Server[G], connect: Callable[[], G], place: Place) -> None:
+    def __init__(self, server: Server[G], place: Place) -> None:
+        super().__init__(place)
         self.over: Final[asyncio.Future[None]] = asyncio.get_running_loop().create_future()
         self.made = False
         """Whether it has its transport, and will be notified when the connection is lost."""
-        self.place: Final = place
-        self.guest: G  # set in connection_made
         self._server: Final = server
-        self._connect: Final = connect
         self._transport: asyncio.Transport | None = None
-        self._open = False
         self._writable = True
         self._reading = True
         self._eof = False
@@ -362,23 +287,26 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self.made = True
         self._transport = transport
         try:
-            self.guest = self._server.join(self._connect, transport)
+            self.guest = self._join(transport)
         except BaseException:  # reported to the event loop, while the others go on
             transport.set_protocol(asyncio.Protocol())  # there is no guest to notify
             transport.abort()
             self.place.leave()
             raise
-        self._server.entered(self.guest, self)
+        self._server._sockets[self.guest] = self
         self._server.wake()
+
+    def _join(self, transport: asyncio.Transport) -> G:
+        return self._server.join(transport)
 
     def data_received(self, data: bytes) -> None:
         self.guest.receive_data(data)
-        if not self._open:
-            self._server.heard(self)
+        if not self.opened:
+            self._server._asking[self] = None
         if not self.guest.wants_data and self._reading and self._transport is not None:
             self._transport.pause_reading()
             self._reading = False
-            self._server.paused(self)
+            self._server._paused[self] = None
         self._server.wake()
 
     def eof_received(self) -> bool:
@@ -393,14 +321,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
             self._last.cancel()
         if not self.over.done():
             self.over.set_result(None)
-        self._server.left(self.guest)
-
-    def decided(self, future: asyncio.Future[Accepted | Rejected]) -> None:
-        """Passes on the verdict of a password check."""
-        self._server.admission.logins.done()
-        if not future.cancelled():
-            self.guest.decided(future.result())
-            self._server.wake()
+        self._server._forget(self)
 
     def pause_writing(self) -> None:
         self.guest.writable = self._writable = False
@@ -408,7 +329,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
     def resume_writing(self) -> None:
         self.guest.writable = self._writable = True
         if not self._reading:
-            self._server.paused(self)
+            self._server._paused[self] = None
         self.transmit()
         self._server.wake()
 
@@ -417,11 +338,9 @@ class _Socket(asyncio.Protocol, Generic[G]):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        while self._writable and not transport.is_closing() and (octets := self.guest.data_to_send()):
+        while self._writable and not transport.is_closing() and (octets := self._take()):
             transport.write(octets)
-        if not self._open and self.guest.is_open:
-            self._open = True
-            self._server.opened(self)
+        if self.has_opened():
             transport.set_protocol(self)
         if self.guest.finished:
             transport.close()
@@ -429,18 +348,21 @@ class _Socket(asyncio.Protocol, Generic[G]):
         else:
             self.resume()
 
+    def _take(self) -> bytes:
+        return self.guest.data_to_send()
+
     def resume(self) -> None:
         """Reads again if the guest wants data."""
         if not self._reading and self.guest.wants_data and self._transport is not None:
             self._reading = True
-            self._server.left_alone(self)
+            self._server._paused.pop(self, None)
             self._transport.resume_reading()
 
     def look(self) -> None:
         """Reads again if the guest wants data.  One that waits for its socket is checked when the socket takes octets again."""
         self.resume()
         if not self._writable and self.guest.full:
-            self._server.left_alone(self)
+            self._server._paused.pop(self, None)
 
     @property
     def unwritten(self) -> int:

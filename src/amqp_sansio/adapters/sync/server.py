@@ -8,33 +8,26 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from types import TracebackType
-from typing import Final, Generic, Self, TypeVar
+from typing import Final, Self
 
-from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
+from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Place
+from amqp_sansio.adapters.base_server import CLOSE_SECONDS, READ, TURN, BaseServer, BaseSocket, G
 from amqp_sansio.adapters.settings import check_settings
-from amqp_sansio.config import Accepted, Rejected, ServerConfig
-from amqp_sansio.conversation.hosting import Guest, Host, load
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.hosting import Host, load
 from amqp_sansio.kernel.timers import AT_ONCE, earliest
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
-G = TypeVar("G", bound=Guest)
+__all__ = ["CLOSE_SECONDS", "READ", "TURN", "G", "Server", "serve"]
 
-TURN: Final = 500
-"""The most events before the sockets have their turn."""
-READ: Final = 256 * 1024
-"""Octets per read."""
-CLOSE_SECONDS: Final = 5.0
-"""Seconds that the remaining octets may take to be written at the end."""
 _LOOK_SECONDS: Final = 1.0
 """Seconds after which `serve_forever` checks for a signal."""
 _BLOCKED: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
-class Server(Generic[G]):
+class Server(BaseServer[G, "_Socket[G]"]):
     """Listens in a thread of its own, until the end of its block: `with serve(...) as server`.
 
     The server holds `lock` while it works on the host; hold it to look at the host from another thread.
@@ -48,25 +41,17 @@ class Server(Generic[G]):
         tls: ssl.SSLContext | None,
         limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     ) -> None:
-        self.host: Final = host
-        self.admission: Final = Admission(limits, tls is not None)
-        """Counts connections, and those refused for lack of room."""
+        super().__init__(host, connect, limits, tls is not None)
         self.lock: Final = threading.RLock()
         self.error: BaseException | None = None
         """The exception that the host raised, which ended the server."""
-        self._connect: Final = connect
         self._tls: Final = tls
         family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
         self._listener: Final = socket.create_server(where, family=family, backlog=100)
         self._listener.setblocking(False)
         self._selector: Final = selectors.DefaultSelector()
         self._poke_in, self._poke_out = socket.socketpair()
-        self._sockets: Final[dict[G, _Socket[G]]] = {}
-        self._paused: Final[dict[_Socket[G], None]] = {}
-        self._gone: Final[list[_Socket[G]]] = []  # closed, and not yet removed from the sockets
-        self._asking: Final[dict[_Socket[G], None]] = {}  # not open, and with octets that the host may not have read yet
         self._ending: Final[dict[_Socket[G], float]] = {}  # finished ones, with the deadline of their last octets
-        self._checks: ThreadPoolExecutor | None = None
         self._deaf_until: float | None = None  # the system had no resources for a connection: no accepting before this
         self._stopped = False
         self._thread: Final = threading.Thread(target=self._run, name=f"serving at {where[0]}", daemon=True)
@@ -94,6 +79,10 @@ class Server(Generic[G]):
         with suppress(OSError):
             self._poke_out.send(b"!")
 
+    def _call(self, work: Callable[[], None]) -> None:
+        with self.lock:
+            work()
+
     def close(self) -> None:
         """Stops listening, and closes every socket once its octets are written.  May be called again."""
         self._stopped = True
@@ -103,7 +92,7 @@ class Server(Generic[G]):
     def cut(self) -> None:
         """Closes every socket without closing its connection, as a network failure does; new clients may connect."""
         with self.lock:
-            for each in self._sockets.values():
+            for each in list(self._sockets.values()):
                 each.lose()
         self.wake()
 
@@ -143,7 +132,7 @@ class Server(Generic[G]):
                     if not key.data.opened:
                         self._asking[key.data] = None
                 if events & selectors.EVENT_WRITE:
-                    key.data.write()
+                    key.data.transmit()
 
     def _accept(self) -> None:
         try:
@@ -175,97 +164,45 @@ class Server(Generic[G]):
                 place.leave()
                 accepted.close()
                 return
-            self._sockets[guest] = _Socket(guest, place, accepted, self._selector, self._paused, self._gone)
-
-    def _check(self) -> None:
-        """Starts password checks in threads, a few at once, so that no other client waits."""
-        for joined in self._asking:
-            if (decide := joined.guest.take_deferred()) is not None:
-                self.admission.logins.wait(joined.place, partial(self._begin, joined.guest, decide))
-
-    def _begin(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:
-        if self._checks is None:
-            self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
-        self._checks.submit(checked, decide).add_done_callback(partial(self._decided, guest))
-
-    def _decided(self, guest: G, future: Future[Accepted | Rejected]) -> None:
-        with self.lock:
-            self.admission.logins.done()
-            if not future.cancelled():
-                guest.decided(future.result())
-        self.wake()
+            self._sockets[guest] = _Socket(self, guest, place, accepted)
 
     def _turn(self) -> float | None:
-        """Runs one turn: the host ticks, handles events and sends octets.  Returns the moment of the next turn."""
-        self.host.tick(time.monotonic())
-        for _ in range(TURN):
-            if self.host.next_event() is None:
-                break
-        if self._deaf_until is not None and time.monotonic() >= self._deaf_until:
+        """Runs one turn; returns the moment of the next one."""
+        self._run_turn(time.monotonic())
+        now = time.monotonic()
+        if self._deaf_until is not None and now >= self._deaf_until:
             self._deaf_until = None
             self._selector.register(self._listener, selectors.EVENT_READ)
-        self._check()
-        for guest in self.host.ready():
-            if guest in self._sockets:
-                self._sockets[guest].write()
-                if guest.finished:
-                    self._ending[self._sockets[guest]] = time.monotonic() + CLOSE_SECONDS
-        for each in list(self._paused):
-            each.watch()
-        now = time.monotonic()
         for each in [each for each, until in self._ending.items() if each.over or now >= until]:
             del self._ending[each]
             each.lose()
-        while self._gone:
-            gone = self._gone.pop()
-            del self._sockets[gone.guest]
-            self._asking.pop(gone, None)
-            gone.place.leave()
-        due = self.host.due
-        if due is None or due > now:
-            self._asking.clear()  # everything is read
-        return earliest(due, *self._ending.values())
+        return earliest(self._next_turn(now), *self._ending.values())
 
     def _end(self) -> None:
         self._listener.close()
-        self.admission.logins.stop()
-        if self._checks is not None:
-            self._checks.shutdown(wait=False, cancel_futures=True)
+        self._stop_checks()
         until = time.monotonic() + CLOSE_SECONDS
         with self.lock:
-            for each in self._sockets.values():
+            for each in list(self._sockets.values()):
                 each.finish(until)
-        self._sockets.clear()
         self._selector.close()
         self._poke_in.close()
         self._poke_out.close()
 
 
-class _Socket(Generic[G]):
+class _Socket(BaseSocket[G]):
     """One client's socket."""
 
-    def __init__(
-        self,
-        guest: G,
-        place: Place,
-        connected: socket.socket,
-        selector: selectors.BaseSelector,
-        paused: dict[_Socket[G], None],
-        gone: list[_Socket[G]],
-    ) -> None:
+    def __init__(self, server: Server[G], guest: G, place: Place, connected: socket.socket) -> None:
+        super().__init__(place)
+        self.guest = guest
         self.over = False
-        self.opened = False
-        """Whether the client has logged in."""
-        self.guest: Final = guest
-        self.place: Final = place
+        self._server: Final = server
         self._socket: Final = connected
-        self._selector: Final = selector
-        self._paused: Final = paused
-        self._gone: Final = gone
         self._unsent: bytes | memoryview = b""
         self._events = selectors.EVENT_READ
         self._eof = False
-        selector.register(connected, self._events, self)
+        server._selector.register(connected, self._events, self)
 
     def read(self) -> None:
         """Reads available octets while the guest wants data."""
@@ -283,9 +220,9 @@ class _Socket(Generic[G]):
                 self.guest.receive_data(octets)
             if not isinstance(self._socket, ssl.SSLSocket):
                 break  # else TLS may have deciphered more already
-        self.watch()
+        self.look()
 
-    def write(self) -> None:
+    def transmit(self) -> None:
         """Writes the guest's octets as far as the socket takes them; the rest stays with the guest."""
         if self.over:
             return
@@ -298,14 +235,15 @@ class _Socket(Generic[G]):
             self._unsent = b""
             self.lose()
             return
-        if not self.opened and self.guest.is_open:
-            self.opened = True
-            self.place.open()
+        self.has_opened()
         self.guest.writable = not self._unsent
-        if self.guest.finished and not self._unsent:
-            self.lose()
+        if not self.guest.finished:
+            self.look()
+        elif self._unsent:
+            self._server._ending[self] = time.monotonic() + CLOSE_SECONDS
+            self.look()
         else:
-            self.watch()
+            self.lose()
 
     def finish(self, until: float) -> None:
         """Writes what was taken from the guest, as far as possible until the deadline, and closes the socket."""
@@ -323,25 +261,25 @@ class _Socket(Generic[G]):
         self._unsent = memoryview(self.guest.data_to_send())
         return bool(self._unsent)
 
-    def watch(self) -> None:
+    def look(self) -> None:
         """Updates what the selector waits for: reading while the guest wants data, writing while output is left."""
         if self.over:
             return
         reading = selectors.EVENT_READ if self.guest.wants_data and not self._eof else 0
         if reading or self._eof or (self._unsent and self.guest.full):  # one that waits for its socket is checked later
-            self._paused.pop(self, None)
+            self._server._paused.pop(self, None)
         else:
-            self._paused[self] = None
+            self._server._paused[self] = None
         writing = selectors.EVENT_WRITE if self._unsent else 0
         events = reading | writing
         if events == self._events:
             return
         if not self._events:
-            self._selector.register(self._socket, events, self)
+            self._server._selector.register(self._socket, events, self)
         elif not events:
-            self._selector.unregister(self._socket)
+            self._server._selector.unregister(self._socket)
         else:
-            self._selector.modify(self._socket, events, self)
+            self._server._selector.modify(self._socket, events, self)
         self._events = events
 
     def lose(self) -> None:
@@ -349,10 +287,9 @@ class _Socket(Generic[G]):
         if self.over:
             return
         self.over = True
-        self._gone.append(self)
-        self._paused.pop(self, None)
+        self._server._forget(self)
         if self._events:
-            self._selector.unregister(self._socket)
+            self._server._selector.unregister(self._socket)
             self._events = 0
         self._socket.close()
         self.guest.writable = True  # there is nothing to wait for

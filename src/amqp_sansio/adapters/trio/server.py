@@ -6,47 +6,30 @@ import math
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
 
 import trio
 
-from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
+from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Place
+from amqp_sansio.adapters.base_server import CLOSE_SECONDS, READ, TURN, BaseServer, BaseSocket, G
 from amqp_sansio.adapters.settings import check_settings
-from amqp_sansio.config import Accepted, Rejected, ServerConfig
-from amqp_sansio.conversation.hosting import Guest, Host, load
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.hosting import Host, load
 from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
-G = TypeVar("G", bound=Guest)
-
-TURN: Final = 500
-"""The most events in one turn of the event loop."""
-READ: Final = 256 * 1024
-"""Octets per read."""
-CLOSE_SECONDS: Final = 5.0
-"""Seconds that the remaining octets may take to be written at the end."""
+__all__ = ["CLOSE_SECONDS", "READ", "TURN", "G", "Server", "serve"]
 
 
-class Server(Generic[G]):
+class Server(BaseServer[G, "_Socket[G]"]):
     """Connects sockets to a host; `serve` returns it."""
 
     def __init__(self, host: Host[G], connect: Callable[[], G], limits: ServerLimits, tls: bool) -> None:
-        self.host: Final = host
-        self.admission: Final = Admission(limits, tls)
-        """Counts connections, and those refused for lack of room."""
+        super().__init__(host, connect, limits, tls)
         self.address: tuple[str, int] = ("", 0)
         """The listening address: host and port."""
-        self._connect: Final = connect
-        self._sockets: Final[dict[G, _Socket[G]]] = {}
-        self.paused: Final[dict[_Socket[G], None]] = {}
-        """Sockets that are not read until their guests want data again."""
-        self.opening: Final[dict[_Socket[G], None]] = {}
-        """Sockets whose client has not logged in."""
-        self.asking: Final[dict[_Socket[G], None]] = {}
-        """Those of them whose octets the host may not have read yet."""
-        self._logins: Final = trio.CapacityLimiter(limits.logins)
+        self._token: Final = trio.lowlevel.current_trio_token()
         self._woken = trio.Event()
         self._now = AT_ONCE  # the time of the last turn
         self._ahead: Final = trio.current_time() - time.monotonic()
@@ -56,34 +39,23 @@ class Server(Generic[G]):
         """Schedules a turn, because something may have happened."""
         self._woken.set()
 
-    async def turns(self, nursery: trio.Nursery) -> None:
+    def _call(self, work: Callable[[], None]) -> None:
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(work)
+
+    async def turns(self) -> None:
         """Runs turns for ever."""
         while True:
             self._woken = trio.Event()
-            self._turn(nursery)
+            self._turn()
             await trio.lowlevel.checkpoint()
-            due = self.host.due
-            if due is None or due > self._now:
-                self.asking.clear()  # everything is read
+            due = self._next_turn(self._now)
             with trio.move_on_at(math.inf if due is None else due + self._ahead):
                 await self._woken.wait()
 
-    def _turn(self, nursery: trio.Nursery) -> None:
-        """Runs one turn: the host ticks and handles events; sockets with octets to write are woken."""
+    def _turn(self) -> None:
         self._now = trio.current_time() - self._ahead
-        self.host.tick(self._now)
-        for _ in range(TURN):
-            if self.host.next_event() is None:
-                break
-        for asking in self.asking:
-            if (decide := asking.guest.take_deferred()) is not None:
-                self.admission.logins.wait(asking.place, partial(nursery.start_soon, self._check, asking.guest, decide))
-        for guest in self.host.ready():
-            socket = self._sockets.get(guest)
-            if socket is not None:
-                socket.wake()
-        for socket in list(self.paused):
-            socket.resume()
+        self._run_turn(self._now)
 
     async def listen(self, listener: trio.abc.Listener[Any], nursery: trio.Nursery) -> None:
         """Accepts connections for ever, as many as the limits allow."""
@@ -102,18 +74,10 @@ class Server(Generic[G]):
             else:
                 nursery.start_soon(self.attend, stream, place)
 
-    async def _check(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:
-        """Checks a password in a thread, a few at once, so that no other client waits."""
-        try:
-            guest.decided(await trio.to_thread.run_sync(checked, decide, limiter=self._logins))
-        finally:
-            self.admission.logins.done()
-        self.wake()
-
     def taken(self) -> None:
         """Called when octets were taken to be sent, which may let the host or paused guests go on."""
         due = self.host.due
-        if self.paused or (due is not None and due <= self._now):
+        if self._paused or (due is not None and due <= self._now):
             self.wake()
 
     async def attend(self, stream: trio.abc.Stream, place: Place) -> None:
@@ -126,32 +90,29 @@ class Server(Generic[G]):
             await trio.aclose_forcefully(stream)
             return
         socket = self._sockets[guest] = _Socket(self, guest, stream, place)
-        self.opening[socket] = None
         try:
             self.wake()
             await socket.run()
         finally:
-            del self._sockets[guest]
-            place.leave()
-            self.opening.pop(socket, None)
-            self.asking.pop(socket, None)
+            self._forget(socket)
             guest.receive_eof()
             self.wake()
 
     async def end(self) -> None:
         """Writes the octets taken from guests, then closes the sockets."""
+        self._stop_checks()
         with trio.move_on_after(CLOSE_SECONDS):
             for socket in list(self._sockets.values()):
                 await socket.finish()
 
 
-class _Socket(Generic[G]):
+class _Socket(BaseSocket[G]):
     """One client's socket."""
 
     def __init__(self, server: Server[G], guest: G, stream: trio.abc.Stream, place: Place) -> None:
+        super().__init__(place)
+        self.guest = guest
         self._server: Final = server
-        self.guest: Final = guest
-        self.place: Final = place
         self._stream: Final = stream
         self._woken = trio.Event()
         self._wanted = trio.Event()
@@ -160,7 +121,7 @@ class _Socket(Generic[G]):
         self._pausing = False
         self._scope: Final = trio.CancelScope()
 
-    def wake(self) -> None:
+    def transmit(self) -> None:
         """Wakes the writer: there may be octets to write, or the guest has finished, which sets a deadline for the rest."""
         self._woken.set()
         if self.guest.finished and self._scope.deadline == math.inf:
@@ -169,7 +130,7 @@ class _Socket(Generic[G]):
     async def finish(self) -> None:
         """Waits until the octets taken are written; no more are taken."""
         self._over = True
-        self.wake()
+        self.transmit()
         await self._idle.wait()
 
     async def run(self) -> None:
@@ -189,7 +150,7 @@ class _Socket(Generic[G]):
                 await self._pause()
                 continue
             try:
-                octets = await self._stream.receive_some(OPENING_READ if self in self._server.opening else READ)
+                octets = await self._stream.receive_some(READ if self.opened else OPENING_READ)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 octets = b""
             if not octets:
@@ -197,39 +158,37 @@ class _Socket(Generic[G]):
                 self._server.wake()
                 return
             self.guest.receive_data(bytes(octets))
-            if self in self._server.opening:
-                self._server.asking[self] = None
+            if not self.opened:
+                self._server._asking[self] = None
             self._server.wake()
 
     async def _pause(self) -> None:
         self._wanted = trio.Event()
         self._pausing = True
-        self._server.paused[self] = None
+        self._server._paused[self] = None
         try:
             await self._wanted.wait()
         finally:
             self._pausing = False
-            self._server.paused.pop(self, None)
+            self._server._paused.pop(self, None)
 
-    def resume(self) -> None:
+    def look(self) -> None:
         """Reads again if the guest wants data.  One that waits for its socket is checked when its octets are taken."""
         if self.guest.wants_data or self.guest.finished:
             self._wanted.set()
         elif self.guest.full and not self.guest.writable:
-            self._server.paused.pop(self, None)
+            self._server._paused.pop(self, None)
         elif self._pausing:
-            self._server.paused[self] = None
+            self._server._paused[self] = None
 
     async def _write(self) -> None:
         while True:
             self._woken = trio.Event()
             octets = b"" if self._over else self.guest.data_to_send()
-            if self in self._server.opening and self.guest.is_open:
-                del self._server.opening[self]
-                self.place.open()
+            self.has_opened()
             if octets:
                 self.guest.writable = False
-                self.resume()
+                self.look()
                 self._server.taken()
                 try:
                     await self._stream.send_all(octets)
@@ -278,7 +237,7 @@ async def serve(
 
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(server.turns, nursery)
+            nursery.start_soon(server.turns)
             for each in secured:
                 nursery.start_soon(server.listen, each, nursery)
             try:
