@@ -21,54 +21,39 @@ UNSENT: Final = 1024 * 1024
 class Guest(Protocol):
     """One connection of a host; the adapter owns its socket."""
 
-    @property
-    def writable(self) -> bool:
-        """Whether its socket takes octets; set by the adapter.  While it is False, `Host.ready` does not return the guest."""
-        raise NotImplementedError
-
-    @writable.setter
-    def writable(self, writable: bool) -> None:
-        raise NotImplementedError
+    writable: bool
+    """Whether its socket takes octets; set by the adapter.  While it is False, `Host.ready` does not return the guest."""
 
     def receive_data(self, data: bytes) -> None:
         """Stores octets from the client."""
-        raise NotImplementedError
 
     def receive_eof(self) -> None:
         """Notes that the client sends nothing more."""
-        raise NotImplementedError
 
     def data_to_send(self) -> bytes:
         """Takes everything that is to be written now."""
-        raise NotImplementedError
 
     @property
     def wants_data(self) -> bool:
         """Whether the socket should be read now."""
-        raise NotImplementedError
 
     @property
     def full(self) -> bool:
         """Whether it wants no data until its output is taken."""
-        raise NotImplementedError
 
     @property
     def finished(self) -> bool:
         """Whether the socket must be closed."""
-        raise NotImplementedError
 
     @property
     def is_open(self) -> bool:
         """Whether the client has logged in and opened a virtual host."""
-        raise NotImplementedError
 
     def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
         """Returns a password check, once, to be run where it blocks nobody."""
-        raise NotImplementedError
 
     def decided(self, verdict: Accepted | Rejected) -> None:
         """Passes on the verdict of that check."""
-        raise NotImplementedError
 
 
 Some = TypeVar("Some", bound=Guest, covariant=True)
@@ -79,20 +64,16 @@ class Host(Protocol[Some]):
 
     def next_event(self) -> tuple[Some, Event] | None:
         """Handles and returns the next event; None when there is none."""
-        raise NotImplementedError
 
     def ready(self) -> tuple[Some, ...]:
         """Returns the connections that have octets to send and can, or have ended."""
-        raise NotImplementedError
 
     def tick(self, now: float) -> float | None:
         """Sets the time and does what is due.  Called before the events, in every turn."""
-        raise NotImplementedError
 
     @property
     def due(self) -> float | None:
         """The moment of the next turn, asked for last: not after the last tick when there is something to do at once."""
-        raise NotImplementedError
 
 
 def load(config: ServerConfig) -> None:

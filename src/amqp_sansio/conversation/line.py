@@ -15,29 +15,24 @@ class Line(Protocol):
 
     def free(self, timeout: float | None = None) -> bool:
         """Whether `writable` can be skipped by a call with this timeout."""
-        raise NotImplementedError
 
     async def writable(self) -> None:
         """Waits until the socket takes octets, when many wait to be written."""
-        raise NotImplementedError
 
     async def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
         """Waits for a ticket and returns its value.  Raises its error, or TimeoutError after `timeout` seconds."""
-        raise NotImplementedError
 
     async def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
         """Calls `say`, which sends something, and waits for the ticket that it returns.
 
         When no other call waits for an answer, output is written at once; else together with that of the others.
         """
-        raise NotImplementedError
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, Value]], /) -> Value:
         """Returns the result of `work()`.  Cancels it and raises TimeoutError when it takes longer than `seconds`.
 
         With 0 seconds or less it does not begin, so that nothing is sent: others get a turn, then it raises.
         """
-        raise NotImplementedError
 
 
 class Pending(Generic[Value]):

@@ -55,12 +55,9 @@ class Tracing(Protocol):
         self, endpoint: str, exchange: str, routing_key: str | None, size: int, properties: AnyProperties
     ) -> tuple[AnyProperties, Callable[[Exception | None], None]]:
         """Called before a message is published: returns the properties to send, and a function to call at its confirm."""
-        raise NotImplementedError
 
     def received(self, endpoint: str, message: Received) -> None:
         """Called when a message was returned to the program."""
-        raise NotImplementedError
 
     def settled(self, endpoint: str, message: Received, how: str) -> None:
         """Called when a message was settled: "accept", "release" or "reject"."""
-        raise NotImplementedError

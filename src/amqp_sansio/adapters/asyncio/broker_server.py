@@ -42,11 +42,9 @@ class Listener(Protocol):
 
     def hear(self, speaker: str, octets: bytes) -> None:
         """Called with octets that `speaker`, "client" or "server", sent."""
-        raise NotImplementedError
 
     def note(self, text: str) -> None:
         """Called with a remark that neither speaker sent."""
-        raise NotImplementedError
 
 
 class _Front:
