@@ -6,10 +6,9 @@ amqp-host-url: `amqp:tcp:host:port,tcp:host:port`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from difflib import get_close_matches
 from ipaddress import ip_address
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import attrs
@@ -59,6 +58,9 @@ class Endpoint:
 class Address:
     """The contents of a URL.  `endpoints` are tried in order; at least one."""
 
+    KNOWN: ClassVar[tuple[str, ...]] = tuple(OPTIONS)
+    """The names of its options."""
+
     endpoints: tuple[Endpoint, ...]
     username: str | None = None
     password: str = attrs.field(default="", repr=False)
@@ -98,7 +100,7 @@ class Address:
         tls = scheme.lower() == "amqps"
         if not separator or scheme.lower() not in ("amqp", "amqps"):
             raise AddressError(shown, "an address begins with amqp:// or amqps://")
-        raise_for_split_password(url)
+        _raise_for_split_password(url)
         authority, tail = _authority(rest)
         # The authority is parsed here: urlsplit does not support several hosts, and releases of Python differ in which
         # bracketed addresses they accept.
@@ -109,29 +111,31 @@ class Address:
             raise AddressError(shown, "in a virtual host or an option %23 stands for #")
         if "/" in parts.path[1:]:
             raise AddressError(shown, "a virtual host with a slash in it is written with %2F")
-        return cls(
-            endpoints=tuple([_endpoint(host, tls, shown) for host in hosts.split(",")]),
-            username=_secret(username, shown) if userinfo else None,
-            password=_secret(password, shown),
-            virtual_host=_decoded(parts.path[1:], shown),
-            **cls._options(parts.query, shown),
-        )
+        said: dict[str, Any] = {
+            "endpoints": tuple([_endpoint(host, tls, shown) for host in hosts.split(",")]),
+            "username": _secret(username, shown) if userinfo else None,
+            "password": _secret(password, shown),
+            "virtual_host": _decoded(parts.path[1:], shown),
+        }
+        for name, value in parse_qsl(parts.query, keep_blank_values=True):
+            if name not in cls.KNOWN:  # its value is not shown: it may be a password
+                meant = "".join([f" ({near} may be meant)" for near in get_close_matches(name, cls.KNOWN, 1)])
+                known = ", ".join(cls.KNOWN)
+                raise AddressError(shown.partition("?")[0], f"no option {name}{meant}; there are {known}")
+            cls._take(name, value, said, shown)
+        return cls(**said)
 
-    @staticmethod
-    def _options(query: str, shown: str) -> dict[str, Any]:
-        options: dict[str, Any] = {}
-        for name, text in parse_qsl(query, keep_blank_values=True):
-            if name not in OPTIONS:
-                raise no_option(shown, name, OPTIONS)
-            kind, low, high = OPTIONS[name]
-            try:
-                number = float(text) if kind is float else int(text)
-            except ValueError:
-                number = -1
-            if not low <= number <= high:
-                raise AddressError(shown, f"{name} is {low} to {high}, not {text!r}")
-            options[name] = kind(number)
-        return options
+    @classmethod
+    def _take(cls, name: str, value: str, said: dict[str, Any], shown: str) -> None:
+        """Adds the value of an option to what the URL said."""
+        kind, low, high = OPTIONS[name]
+        try:
+            number = float(value) if kind is float else int(value)
+        except ValueError:
+            number = -1
+        if not low <= number <= high:
+            raise AddressError(shown, f"{name} is {low} to {high}, not {value!r}")
+        said[name] = kind(number)
 
     def config(self, base: ClientConfig | None = None) -> ClientConfig:
         """Returns the settings of a connection to it: those of `base`, overridden by the address."""
@@ -148,13 +152,7 @@ class Address:
         return attrs.evolve(base or ClientConfig(), **changes)  # type: ignore[arg-type]  # keyword by keyword it is right
 
 
-def no_option(shown: str, name: str, known: Collection[str]) -> AddressError:
-    """Returns the error for an unknown option.  It does not show the option's value, which may be a password."""
-    meant = "".join([f" ({near} may be meant)" for near in get_close_matches(name, known, 1)])
-    return AddressError(shown.partition("?")[0], f"no option {name}{meant}; there are {', '.join(known)}")
-
-
-def raise_for_split_password(url: str) -> None:
+def _raise_for_split_password(url: str) -> None:
     """Raises AddressError where an unescaped character in a user or password makes its rest look like a path or option."""
     authority, tail = _authority(url.partition("://")[2])
     if "@" in tail and "@" not in authority and ":" in authority:

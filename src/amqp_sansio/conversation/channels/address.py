@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Self
-from urllib.parse import parse_qsl, urlencode
+from typing import Any, ClassVar, Final
+from urllib.parse import parse_qsl
 
 import attrs
 
@@ -14,9 +14,6 @@ from amqp_sansio.conversation.address import (
     OPTIONS,
     Address,
     host_name,
-    no_option,
-    raise_for_split_password,
-    without_password,
 )
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS, Dialect
 from amqp_sansio.engine.sasl import AmqPlain, External, Plain
@@ -27,6 +24,8 @@ from amqp_sansio.wire.codec import Codec
 
 GUEST: Final = "guest"
 """Default user and password: those of a freshly installed broker, which accepts them only on loopback."""
+_TLS: Final = ("cacertfile", "certfile", "keyfile", "verify", "server_name_indication")
+_OWN: Final = (*_TLS, "auth_mechanism", "connection_timeout", "channel_max", "connection_name", "protocol")
 _MECHANISMS: Final = ("plain", "amqplain", "external")
 _VERIFY: Final = {"verify_peer": True, "verify_none": False}
 _MILLISECONDS: Final = 1000
@@ -43,9 +42,14 @@ _NUMBERS: Final = {
 class ChannelAddress(Address):
     """The contents of such a URL.
 
+    Options, besides those of `Address`: cacertfile, certfile, keyfile, verify, server_name_indication, auth_mechanism (may be
+    repeated), connection_timeout (milliseconds), channel_max, connection_name, protocol.
+
     `amqp://host` and `amqp://host/` both mean the virtual host "/", as they do for pika and aio-pika; in RabbitMQ's
     specification the second one means "", which no broker has.  `/%2F` is "/" too; `/name` is "name".
     """
+
+    KNOWN: ClassVar[tuple[str, ...]] = (*OPTIONS, *_OWN)
 
     cacertfile: str | None = None
     """A file of the certificate authorities that are trusted; None: the system's."""
@@ -65,31 +69,7 @@ class ChannelAddress(Address):
     """The dialect (`protocol=0-9`, see `CHANNEL_PROTOCOLS`); None: the config's, or 0-9-1 without a config."""
 
     @classmethod
-    def parse(cls, url: str) -> Self:
-        """Parses a URL.  Raises AddressError, which names the fault.
-
-        Options, besides those of `Address`: cacertfile, certfile, keyfile, verify, server_name_indication, auth_mechanism (may
-        be repeated), connection_timeout (milliseconds), channel_max, connection_name, protocol.
-        """
-        shown = without_password(url)
-        head, _, query = url.partition("?")
-        own: list[tuple[str, str]] = []
-        others: list[tuple[str, str]] = []
-        for name, value in parse_qsl(query, keep_blank_values=True):
-            if name not in OPTIONS and name not in _OWN:
-                raise_for_split_password(url)
-                raise no_option(shown, name, (*OPTIONS, *_OWN))
-            (own if name in _OWN or name in _NUMBERS else others).append((name, value))
-        base = Address.parse(f"{head}?{urlencode(others)}" if others else head)
-        said: dict[str, object] = {field.name: getattr(base, field.name) for field in attrs.fields(Address)}
-        for name, value in own:
-            cls._take(name, value, said, shown)
-            if name in _TLS and not base.endpoints[0].tls:  # one scheme for all hosts
-                raise AddressError(shown, f"{name} is an option of TLS: with it, the URL begins with amqps://")
-        return cls(**said)  # type: ignore[arg-type]  # keyword by keyword it is right
-
-    @staticmethod
-    def _take(name: str, value: str, said: dict[str, object], shown: str) -> None:
+    def _take(cls, name: str, value: str, said: dict[str, Any], shown: str) -> None:
         def one_of(known: object) -> AddressError:
             return AddressError(shown, f"{name} is {known}, not {value!r}")
 
@@ -101,9 +81,7 @@ class ChannelAddress(Address):
             case "auth_mechanism":
                 if value.lower() not in _MECHANISMS:
                     raise one_of(", ".join(_MECHANISMS))
-                known = said.get("auth_mechanisms", ())
-                assert isinstance(known, tuple)  # only this branch sets it
-                said["auth_mechanisms"] = (*known, value.lower())
+                said["auth_mechanisms"] = (*said.get("auth_mechanisms", ()), value.lower())
             case "channel_max" | "connection_timeout" | "frame_max":
                 least, most = _NUMBERS[name]
                 number = int(value) if value.isascii() and value.isdecimal() and len(value) <= DIGITS else -1
@@ -121,8 +99,12 @@ class ChannelAddress(Address):
                 if value == "disable":  # what Erlang's client takes for none; Python's ssl checks the name that it sends
                     raise AddressError(shown, f"{name} is a host name; it cannot be disabled here")
                 said["server_name"] = host_name(value, shown)
+            case _ if name in OPTIONS:
+                super()._take(name, value, said, shown)
             case _:
                 said[name] = value
+        if name in _TLS and not said["endpoints"][0].tls:  # one scheme for all hosts
+            raise AddressError(shown, f"{name} is an option of TLS: with it, the URL begins with amqps://")
 
     def config(self, base: ClientConfig | None = None) -> ClientConfig:
         """Returns the settings of a connection to it: those of `base`, overridden by the address."""
@@ -143,10 +125,6 @@ class ChannelAddress(Address):
             made = {"plain": Plain(username, password), "amqplain": AmqPlain(username, password), "external": External()}
             changes["mechanisms"] = tuple([made[name] for name in self.auth_mechanisms])
         return attrs.evolve(config, **changes)  # type: ignore[arg-type]  # as above
-
-
-_TLS: Final = ("cacertfile", "certfile", "keyfile", "verify", "server_name_indication")
-_OWN: Final = (*_TLS, "auth_mechanism", "connection_timeout", "channel_max", "connection_name", "protocol")
 
 
 def is_of_channels(url: str) -> bool:
