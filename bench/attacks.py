@@ -21,8 +21,8 @@ from typing import Final
 import trustme
 
 from amqp_sansio import ClientConfig, ClientConnection, Profile, RangeSet, ServerConnection, Session
+from amqp_sansio.adapters.access_files import Verifier, write
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.adapters.verifiers import Verifier, write
 from amqp_sansio.events import AttachRequested, CommandReceived, OpenRequested, TransferReceived
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode
 from amqp_sansio.spec.connection import StartOk

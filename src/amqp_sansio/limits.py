@@ -143,7 +143,7 @@ class ServerLimits:
     """Concurrent connections, open or not."""
     unopened_octets: int = 64 * _MIB
     """Octets that all connections may hold together before they are open.  Each counts with the most that it may hold:
-    `adapters.admission.PLAIN_OCTETS` or `TLS_OCTETS`."""
+    `adapters.base_server.PLAIN_OCTETS` or `TLS_OCTETS`."""
     unopened_per_address: int = 64
     """Connections that are not open yet from one address (of IPv6: one /64 network), so that one stranger cannot take the
     places of all others."""

@@ -17,8 +17,8 @@ import trio
 import trio.abc
 from tests.adapters.hosts import attached
 
-from amqp_sansio.adapters.admission import Place
 from amqp_sansio.adapters.asyncio.server import serve as serve_asyncio
+from amqp_sansio.adapters.base_server import Place
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync import server as sync_server
 from amqp_sansio.adapters.trio.server import serve as serve_trio

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.serving import run
 
-from amqp_sansio.adapters.verifiers import VerifierError, Verifiers
+from amqp_sansio.adapters.access_files import VerifierError, Verifiers
 from amqp_sansio.cli import passwd as verb
 from amqp_sansio.cli.main import main
 

@@ -10,8 +10,8 @@ import pytest
 from tests.adapters.conditions import eventually
 from tests.cli.serving import Serving, run
 
+from amqp_sansio.adapters.access_files import Verifier, write, write_groups
 from amqp_sansio.adapters.sync import Connection, connect
-from amqp_sansio.adapters.verifiers import Verifier, write, write_groups
 from amqp_sansio.cli.main import main
 from amqp_sansio.cli.rules import Asked, RequestError, check
 from amqp_sansio.errors import SessionFailed

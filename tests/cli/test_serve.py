@@ -21,11 +21,11 @@ from tests.cli.serving import Serving, run
 from tests.waiting import awaited
 
 from amqp_sansio import ClientConfig, ClientConnection
+from amqp_sansio.adapters.access_files import Verifier, VerifierError, write
 from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
 from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.adapters.store_files import TAG
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
 from amqp_sansio.broker import Broker, BrokerConfig, encode_entry
 from amqp_sansio.cli import serve as verb
 from amqp_sansio.cli.serve import (

@@ -59,6 +59,7 @@ def test_what_is_owed_is_owed() -> None:
 
 REVIEWED = {
     "adapters/asyncio/server.py": "one server: its listening sockets, its turns, and the socket of each client",
+    "adapters/store.py": "one store: what it keeps, how it is read and written, checked, compacted and copied",
     "broker/broker.py": "the broker, and each of its connections, which it serves in turn",
     "broker/model/queue.py": "one queue and its dispatcher, which call each other for every message",
     "broker/model/queueing.py": "how messages come to queues and leave them, and how many there may be",
@@ -68,6 +69,7 @@ REVIEWED = {
     "captures/flows.py": "the connections of a capture: to which of them a segment belongs, and when each is over",
     "captures/replay/rows.py": "the rows of a connection: those that are due, and those still open",
     "captures/replay/sessions.py": "one attachment of a session, and the sessions of a connection, whose rows it writes",
+    "conversation/channels/core.py": "one channel of a client: its calls, its messages, and its transactions",
     "conversation/session.py": "one session for asynchronous code: every call, most of the lines as a signature",
     "conversation/talk.py": "one session of a client: its calls, and what becomes of them",
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",

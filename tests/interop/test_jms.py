@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from amqp_sansio.adapters.access_files import Verifier, write
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.adapters.verifiers import Verifier, write
 from amqp_sansio.cli.served import Process
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.spec import queue

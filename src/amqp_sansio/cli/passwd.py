@@ -6,7 +6,7 @@ import getpass
 import sys
 from typing import Final
 
-from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write, write_groups
+from amqp_sansio.adapters.access_files import Verifier, VerifierError, write, write_groups
 
 LONGEST: Final = 1024
 """The most characters of a password."""

@@ -6,8 +6,7 @@ import json
 
 import attrs
 
-from amqp_sansio.adapters.rule_file import read_rules, warnings
-from amqp_sansio.adapters.verifiers import Verifiers
+from amqp_sansio.adapters.access_files import Verifiers, read_rules, warnings
 from amqp_sansio.broker import Kind, Request, Verb
 from amqp_sansio.broker.access.rule import LEGAL
 from amqp_sansio.cli.output import complain

@@ -18,12 +18,11 @@ from typing import Any, Final, TextIO
 
 import attrs
 
+from amqp_sansio.adapters.access_files import VerifierError, Verifiers, read_rules, warnings
 from amqp_sansio.adapters.asyncio.broker_server import BrokerServer, Listener
-from amqp_sansio.adapters.rule_file import read_rules, warnings
 from amqp_sansio.adapters.settings import reason
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.adapters.store_files import kept_tag, new_tag
-from amqp_sansio.adapters.verifiers import VerifierError, Verifiers
 from amqp_sansio.broker import Broker, BrokerConfig, Rules
 from amqp_sansio.broker.access.rule_text import RulesError
 from amqp_sansio.cli.output import complain

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.adapters.store import StoreError
-from amqp_sansio.adapters.upkeep import Content, backup, check, compact
+from amqp_sansio.adapters.store import Content, StoreError, backup, check, compact
 from amqp_sansio.cli.output import complain
 
 

@@ -19,9 +19,9 @@ from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_
 from tests.broker.attacker import BEAT, Attacker, assert_free, publish
 from tests.steps import steps
 
-from amqp_sansio.adapters.admission import PLAIN_OCTETS, TLS_OCTETS
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.server import _ACCEPTS, Server, _Socket, serve
+from amqp_sansio.adapters.base_server import PLAIN_OCTETS, TLS_OCTETS
 from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.config import ClientConfig, ServerConfig

@@ -20,7 +20,7 @@ from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_
 from tests.adapters.sync.test_connection import there_and_back
 from tests.broker.attacker import BEAT, Attacker, assert_free, publish
 
-from amqp_sansio.adapters.admission import PLAIN_OCTETS, Admission
+from amqp_sansio.adapters.base_server import PLAIN_OCTETS, Admission
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.server import Server, _Socket, serve
 from amqp_sansio.broker.broker import Broker, Peer

@@ -17,7 +17,7 @@ from tests.adapters.trio.test_connection import TrioLoop
 from tests.broker.attacker import BEAT, Attacker, publish
 from tests.steps import steps
 
-from amqp_sansio.adapters.admission import PLAIN_OCTETS
+from amqp_sansio.adapters.base_server import PLAIN_OCTETS
 from amqp_sansio.adapters.trio import connect
 from amqp_sansio.adapters.trio.server import Server, serve
 from amqp_sansio.broker.broker import Broker, Peer

@@ -11,8 +11,18 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
-from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place
-from amqp_sansio.adapters.base_server import CLOSE_SECONDS, TURN, BaseServer, BaseSocket, G
+from amqp_sansio.adapters.base_server import (
+    CLOSE_SECONDS,
+    NO_ROOM,
+    OPENING_READ,
+    RETRY_SECONDS,
+    TURN,
+    Admission,
+    BaseServer,
+    BaseSocket,
+    G,
+    Place,
+)
 from amqp_sansio.adapters.settings import check_settings
 from amqp_sansio.conversation.hosting import Host
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits

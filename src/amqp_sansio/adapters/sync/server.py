@@ -12,8 +12,19 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
-from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Place
-from amqp_sansio.adapters.base_server import CLOSE_SECONDS, READ, TURN, BaseServer, BaseSocket, G
+from amqp_sansio.adapters.base_server import (
+    CLOSE_SECONDS,
+    LOG,
+    NO_ROOM,
+    OPENING_READ,
+    READ,
+    RETRY_SECONDS,
+    TURN,
+    BaseServer,
+    BaseSocket,
+    G,
+    Place,
+)
 from amqp_sansio.adapters.settings import check_settings
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import Host, load

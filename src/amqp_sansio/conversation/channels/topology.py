@@ -45,9 +45,8 @@ class Topology:
         self._exchanges: Final[dict[str, exchange.Declare]] = {}
         self._queues: Final[dict[str, queue.Declare]] = {}
         self._bindings: Final[dict[_Key, queue.Bind | exchange.Bind]] = {}
-        self._about: Final[
-            dict[tuple[str, str], dict[_Key, None]]
-        ] = {}  # the bindings to a queue or exchange, and from a source
+        # The bindings to a queue or exchange, and from a source.
+        self._about: Final[dict[tuple[str, str], dict[_Key, None]]] = {}
 
     def __len__(self) -> int:
         """Exchanges, queues and bindings."""

@@ -1,8 +1,8 @@
-"""A file of salted password verifiers (never of passwords): one JSON object per line.
+"""Files of users and of access rules.
 
-For each user it holds an scrypt key (RFC 7914), against which a password is checked (PLAIN, RFC 4616), and, where the password
-is plain ASCII, the two keys of SCRAM-SHA-256 (RFC 7677), by which a client proves a password without sending it.  Nobody can
-log in with what is in the file.
+A file of salted password verifiers (never of passwords) has one JSON object per line.  For each user it holds an scrypt key
+(RFC 7914), against which a password is checked (PLAIN, RFC 4616), and, where the password is plain ASCII, the two keys of
+SCRAM-SHA-256 (RFC 7677), by which a client proves a password without sending it.  Nobody can log in with what is in the file.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from typing import Any, Final
 
 import attrs
 
+from amqp_sansio.broker import Rules
+from amqp_sansio.broker.access.rule_text import RulesError, parse_rules
 from amqp_sansio.engine.sasl.scram import ScramSecret, ScramServer
 from amqp_sansio.errors import AmqpError
-from amqp_sansio.limits import USERNAME_OCTETS
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, RULES_OCTETS, USERNAME_OCTETS
 
 SCRYPT_N: Final = 1 << 14
 """The cost of one check: 16 MiB of memory, and some 40 milliseconds."""
@@ -325,3 +327,42 @@ def _replace(path: str, users: Mapping[str, Verifier]) -> None:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
         raise VerifierError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def read_rules(path: str, verifiers: Verifiers | None = None) -> Rules:
+    """Returns the rules of a file, in the syntax of `parse_rules`.
+
+    Raises RulesError, with the line, when the file cannot be read or is not valid.  `verifiers` has the members of groups;
+    without it all groups are empty.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            octets = file.read(RULES_OCTETS + 1)
+    except OSError as error:
+        raise RulesError(path, None, f"cannot be read: {error.strerror}") from None
+    if len(octets) > RULES_OCTETS:
+        raise RulesError(path, None, f"has more than {RULES_OCTETS} octets (RULES_OCTETS)")
+    try:
+        text = octets.decode()
+    except UnicodeDecodeError as error:
+        raise RulesError(path, octets.count(b"\n", 0, error.start) + 1, "is not UTF-8") from None
+    rules = parse_rules(text, path, groups_of(verifiers))
+    most = DEFAULT_BROKER_LIMITS.rules
+    if len(rules.rules) > most:
+        raise RulesError(path, rules.rules[most].line, f"here is one more than {most} rules (limit rules)")
+    return rules
+
+
+def warnings(path: str, rules: Rules) -> list[str]:
+    """Returns one warning for each line of a file of rules that names a group without members."""
+    lines = {(rule.line, rule.who[1:]): None for rule in rules.idle}
+    return [f"warning: {path}: line {line}: nobody is in group {name!r}" for line, name in lines]
+
+
+def groups_of(verifiers: Verifiers | None) -> Mapping[str, frozenset[str]]:
+    """Returns the members of each group."""
+    groups: dict[str, set[str]] = {}
+    for name, verifier in ({} if verifiers is None else verifiers.users).items():
+        for group in verifier.groups:
+            groups.setdefault(group, set()).add(name)
+    return {group: frozenset(names) for group, names in groups.items()}
