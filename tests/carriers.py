@@ -10,11 +10,10 @@ from typing import Final
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.dialects import AMQP_0_9_1, ChannelDialect
-from amqp_sansio.engine.capabilities import Capabilities
-from amqp_sansio.engine.carrier import Carrier, Endpoints, Role
 from amqp_sansio.engine.channel import Channel, Channels
 from amqp_sansio.engine.channels.base import BaseChannel
 from amqp_sansio.engine.channels.endpoint import Channels as OlderChannels
+from amqp_sansio.engine.connection import Capabilities, Carrier, Endpoints, Role
 from amqp_sansio.engine.session import Session
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits

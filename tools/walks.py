@@ -272,8 +272,9 @@ CLIMBS: Final = {
     "captures/flows.py Listener._heard": "the listener adds connection, packet and time to the event.",
     "captures/flows.py Listener.talking": "the listener knows the connection of the packet.",
     "engine/channel.py Channels.touch": "a session that has changed is visited once, before the next output.",
+    "engine/connection.py Carrier._decode": "a control that cannot be decoded ends the connection, whichever channel it is on.",
+    "engine/connection.py Carrier._write": "before octets are taken, sessions write what they have gathered.",
     "engine/connection.py Connection._emit": "the connection queues events until `next_event`.",
-    "engine/session.py Session._demarcation": "a session makes its record of transactions when it is first needed.",
     "engine/subscription.py Subscriptions.named": "`send` accepts message.flow from any caller, so the check looks it up.",
 }
 """The reason for each call back up, by callee."""

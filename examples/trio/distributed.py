@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import trio
 
+from amqp_sansio import xid
 from amqp_sansio.adapters.trio import Session, connect
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase, presumed_aborts
-from amqp_sansio.engine.xid import xid
 from amqp_sansio.spec.dtx import Xid
 
 FORMAT = 0x616D7170

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.channels.server import ServedChannel
     from amqp_sansio.engine.client import ClientConnection
     from amqp_sansio.engine.connection import Connection
+    from amqp_sansio.engine.demarcation import xid
     from amqp_sansio.engine.observer import Observed, Observer
     from amqp_sansio.engine.server import ServerConnection
     from amqp_sansio.engine.session import Session
     from amqp_sansio.engine.transactions import Dtx, Tx
-    from amqp_sansio.engine.xid import xid
     from amqp_sansio.errors import (
         AmqpError,
         CapabilityMissing,
@@ -111,7 +111,7 @@ _HOMES: Final = {
     "engine.server": "ServerConnection",
     "engine.session": "Session",
     "engine.transactions": "Dtx Tx",
-    "engine.xid": "xid",
+    "engine.demarcation": "xid",
     "errors": "AmqpError CapabilityMissing ChannelClosedError ConnectionClosedError DecodeError EncodeError FlowStopped "
     "HeaderError LimitError LocalProtocolError NoCredit SessionDetachedError StaleDelivery",
     "kernel.serials": "RangeSet",

@@ -16,8 +16,8 @@ from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
+from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.sasl import PlainServer
-from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import ConnectFailed, ConnectionLost, MessageReturned, SessionFailed, SessionLost, SharedSessionFailed
 from amqp_sansio.events import AttachRequested, Origin
 from amqp_sansio.limits import Limits

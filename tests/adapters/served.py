@@ -15,7 +15,7 @@ from tests.broker.harness import front, service
 from amqp_sansio.adapters.asyncio.server import Server, serve
 from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.engine.transmit import write_point
+from amqp_sansio.engine.outbound import write_point
 from amqp_sansio.events import ConnectionClosed, Event
 from amqp_sansio.spec.execution import Exception_
 from amqp_sansio.wire.frames import frame_command

@@ -8,7 +8,7 @@ from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.front import Sessions, SessionService
-from amqp_sansio.engine.transmit import write_point
+from amqp_sansio.engine.outbound import write_point
 from amqp_sansio.events import (
     CommandsCompleted,
     Event,

@@ -21,8 +21,8 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
 from amqp_sansio.broker.transactions.coordinator import standing
 from amqp_sansio.config import ErrorCodes
+from amqp_sansio.engine.demarcation import demarcation_of, key_of
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived
-from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.base import Command
@@ -80,9 +80,9 @@ def test_every_cell_of_sessions_has_its_answer() -> None:
         _carrier, session = sessions.server_in(str(state), sessions.QPID)
         command = sessions.SAID[str(said)]
         beside = str(state).endswith("accept-mode none")
-        verb = d.SUBSCRIBE_NONE if said == "message.subscribe none" else session._demarcation.verb(command, beside)
+        verb = d.SUBSCRIBE_NONE if said == "message.subscribe none" else demarcation_of(session).verb(command, beside)
         if verb is not None:
-            reached.add((session._demarcation.state, verb))
+            reached.add((demarcation_of(session).state, verb))
     rows = {(row.state, row.verb) for row in d.DEMARCATION.rows}
     missing = (rows | set(d.FORBIDDEN)) - reached
     # "beside" a subscription with accept-mode none is another name of a select that is refused for another reason already.

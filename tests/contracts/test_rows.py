@@ -14,7 +14,7 @@ import pytest
 import amqp_sansio
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, ServerConnection
 from amqp_sansio.config import Profile
-from amqp_sansio.engine import file as files
+from amqp_sansio.engine import contents
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.session import Session
@@ -147,7 +147,7 @@ def test_every_table_is_walked_by_the_speakers_that_it_names(monkeypatch: pytest
     for table in tables():
         monkeypatch.setattr(table, "moves", Walked(table, by))
     monkeypatch.setattr(ids, "_MOVES", {mode: table.moves for mode, table in TRANSFER.items()})
-    monkeypatch.setattr(files, "_MOVES", DELIVERY.moves)
+    monkeypatch.setattr(contents, "_MOVES", DELIVERY.moves)
     content()
     messages()
     for seed in range(6):
@@ -166,9 +166,9 @@ def test_nothing_but_a_step_assigns_where_a_session_stands() -> None:
     stepping = {
         ("session.py", "__init__"),
         ("session.py", "_step"),
-        ("halves.py", "__init__"),
-        ("halves.py", "begin_attachment"),
-        ("halves.py", "point"),
+        ("inbound.py", "__init__"),
+        ("inbound.py", "begin_attachment"),
+        ("inbound.py", "point"),
     }
     found: set[tuple[str, str]] = set()
     own: list[str] = []

@@ -15,8 +15,8 @@ from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
-from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.spec import exchange, queue
 from amqp_sansio.spec.base import Command

@@ -10,8 +10,8 @@ from tests.conversation.stage import Stage, staged
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase
-from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import BranchFailed, LocalProtocolError, SessionFailed, TransactionFailed
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import XaStatus

@@ -10,9 +10,8 @@ from tests.families.made_up import BAD, ECHO, HEAD, LINES, MADE_UP, TEXTS, LineC
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.dialects import AMQP_0_10
-from amqp_sansio.engine.carrier import Carrier, legal_of, violation_of
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.connection import Carrier, Connection, legal_of, violation_of
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import (

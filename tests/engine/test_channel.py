@@ -8,7 +8,7 @@ from tests.subscribing import subscribed
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.channel import Channels
-from amqp_sansio.engine.hearing import hear_transfer
+from amqp_sansio.engine.inbound import hear_transfer
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import ConnectionClosedError, LimitError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import AttachRequested, CommandReceived, Origin, SessionAttached, SessionDetached, TransferReceived

@@ -8,8 +8,8 @@ from tests.families.channels import frame
 
 from amqp_sansio.config import ClientConfig, Profile
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_10, ChannelDialect
-from amqp_sansio.engine.capabilities import Capabilities
 from amqp_sansio.engine.channel_client import ChannelClientConnection
+from amqp_sansio.engine.connection import Capabilities
 from amqp_sansio.engine.sasl import AmqPlain, CramMd5
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import (

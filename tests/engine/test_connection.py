@@ -15,9 +15,8 @@ from tests.engine.verdicts import server_of, violation_of
 from tests.scripted import ScriptedPeer, Word
 
 from amqp_sansio.config import STRICT_PROFILE, ClientConfig, ClientMechanism, ServerConfig
-from amqp_sansio.engine.carrier import clip
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.connection import Capabilities, Connection, capabilities_of, clip
 from amqp_sansio.engine.sasl import CramMd5, CramMd5Server, Plain, PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import AmqpError, ConnectionClosedError, EncodeError, LocalProtocolError
@@ -37,6 +36,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat, Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.execution import Sync
+from amqp_sansio.spec.fields import as_fields
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.reply_codes import ReplyCode
@@ -754,3 +754,21 @@ def test_nothing_is_wanted_behind_the_end_of_the_octets() -> None:
 def test_a_text_is_cut_at_255_octets_and_between_characters() -> None:
     assert [clip(text) for text in ("x" * 255, "x" * 256)] == ["x" * 255] * 2
     assert clip("x" * 254 + "ü") == "x" * 254
+
+
+def test_what_is_true_in_the_table_of_capabilities() -> None:
+    said = {"capabilities": {"basic.nack": True, "connection.blocked": False}, "product": "x"}
+    for properties in (said, as_fields(said)):
+        assert capabilities_of(properties) == {"basic.nack"}
+
+
+def test_a_peer_that_announces_nothing_has_none() -> None:
+    for properties in (None, {}, {"capabilities": 7}, {"capabilities": None}):
+        assert capabilities_of(properties) == frozenset()
+
+
+def test_by_side() -> None:
+    both = Capabilities(frozenset({"a", "b"}), frozenset({"c"}))
+    assert (both.of("client"), both.of("server")) == (frozenset("ab"), frozenset("c"))
+    assert both == Capabilities(frozenset("ba"), frozenset("c"))
+    assert repr(both) == "Capabilities(client=['a', 'b'], server=['c'])"

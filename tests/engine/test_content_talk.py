@@ -22,7 +22,7 @@ from amqp_sansio import (
     Session,
 )
 from amqp_sansio.config import STRICT_PROFILE
-from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.connection import Role
 from amqp_sansio.events import CommandReceived, Event, SessionDetached
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import file, message, stream

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
+from tests.builds import wrong_type
 from tests.carriers import BareCarrier, attached_session
 from tests.conformance.rules.peers import Said, overheard
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.demarcation import DemarcationWitness
+from amqp_sansio.engine.demarcation import Demarcation, DemarcationWitness, check_xid, demarcation_of, key_of, show, xid
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import EncodeError, LocalProtocolError
@@ -23,6 +24,7 @@ from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import AcceptMode
+from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.execution import Result, Sync
 from amqp_sansio.tables import demarcation as rows
 
@@ -224,7 +226,7 @@ def test_what_coordinates_may_be_sent_in_every_state(state: str, command: Comman
 def test_a_cancelled_subscription_does_not_hinder() -> None:
     carrier, session = server_in("none beside accept-mode none", SPEC)
     carrier.hear(message.Cancel("n"), tx.Select())
-    assert session._demarcation.state == rows.TX
+    assert demarcation_of(session).state == rows.TX
     _, session = attached_session("client")
     subscription = session.subscribe("q", "n", accept_mode=AcceptMode.NONE)
     with pytest.raises(LocalProtocolError, match="accept-mode none"):
@@ -255,7 +257,7 @@ def test_a_start_that_fails_associates_nothing_and_the_words_after_it_were_legal
         carrier.hear(*behind)
         assert session.cause == "", behind
         carrier.hear(dtx.Start(Z))
-        assert session._demarcation.state == rows.DTX_ACTIVE
+        assert demarcation_of(session).state == rows.DTX_ACTIVE
         carrier.hear(dtx.Start(Y))
         assert session.state == "ended"
 
@@ -271,7 +273,7 @@ def test_a_branch_that_is_started_twice_is_for_the_coordinator_to_refuse(flags: 
     carrier.hear(dtx.Start(X, join=True))
     session.result(2, dtx.XaResult(2))
     carrier.hear(dtx.Start(Z))
-    assert session._demarcation.associated == (0, b"z", b"")
+    assert demarcation_of(session).associated == (0, b"z", b"")
 
 
 def test_a_start_that_fails_does_not_excuse_everything() -> None:
@@ -287,7 +289,7 @@ def test_our_client_knows_that_its_start_has_failed() -> None:
     handle = session.select_dtx()
     id = handle.start(X)
     carrier.hear(execution.Result(id, dtx.XaResult(1)))
-    assert session._demarcation.state == rows.DTX_IDLE
+    assert demarcation_of(session).state == rows.DTX_IDLE
     with pytest.raises(LocalProtocolError):
         handle.end(X)
     handle.start(Z)
@@ -296,8 +298,8 @@ def test_our_client_knows_that_its_start_has_failed() -> None:
     handle.end(X, suspend=True)
     second = handle.start(Y)
     carrier.hear(execution.Result(first, dtx.XaResult(2)), execution.Result(second, dtx.XaResult(0)))
-    assert list(session._demarcation.suspended) == [(0, b"z", b"")]
-    assert session._demarcation.associated == (0, b"y", b"")
+    assert list(demarcation_of(session).suspended) == [(0, b"z", b"")]
+    assert demarcation_of(session).associated == (0, b"y", b"")
     with pytest.raises(LocalProtocolError):
         handle.end(X)
 
@@ -309,7 +311,7 @@ def test_the_answer_to_an_earlier_start_does_not_end_a_later_one() -> None:
     handle.end(X)
     handle.start(X, join=True)
     carrier.hear(execution.Result(first, dtx.XaResult(1)))
-    assert session._demarcation.state == rows.DTX_ACTIVE
+    assert demarcation_of(session).state == rows.DTX_ACTIVE
 
 
 @pytest.mark.parametrize("state", ["none", "tx"])
@@ -365,11 +367,10 @@ def test_a_snapshot_holds_all_of_it(state: str) -> None:
         else:
             carrier.hear(*STATES[state])
         again = Session.restore(session.snapshot())
-        assert again._demarcation.snapshot() == session._demarcation.snapshot()
-        assert again._demarcation.legal() == session._demarcation.legal()
+        assert demarcation_of(again).snapshot() == demarcation_of(session).snapshot()
+        assert demarcation_of(again).legal() == demarcation_of(session).legal()
 
 
-X, Y = dtx.Xid(0, b"x", b""), dtx.Xid(0, b"y", b"")
 ATTACH: list[Said] = [("C", c.Attach(b"s")), ("S", c.Attached(b"s")), ("S", c.CommandPoint(0, 0))]
 
 
@@ -466,3 +467,138 @@ def test_limit_of_suspended_branches(suspended: int, followed: bool) -> None:
         witness.hear(id, command)
     assert ([each.rule for each in findings.found] == ["dtx.end.xid.not-associated"]) == followed
     assert ([each.rule for each in findings.found] == ["limits.suspended_branches"]) != followed
+
+
+G, H, F = (dtx.Xid(1, b"g", name) for name in (b"x", b"y", b"z"))
+
+
+def words(demarcation: Demarcation, *said: Command) -> list[str]:
+    """The rules that were broken."""
+    broken = []
+    for id, command in enumerate(said):
+        verb = demarcation.verb(command)
+        assert verb is not None
+        cell = demarcation.refusal(verb)
+        if cell is None:
+            demarcation.said(verb, command, id)
+        else:
+            broken.append(cell.rule)
+    return broken
+
+
+def late() -> Demarcation:
+    demarcation = Demarcation()
+    demarcation.lost()
+    return demarcation
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (tx.Commit(), tx.Rollback()),
+        (tx.Select(), tx.Commit()),
+        (dtx.End(G), dtx.End(H), dtx.End(F), dtx.Start(G)),
+        (dtx.End(G, suspend=True), dtx.Start(H, resume=True), dtx.End(F), dtx.End(H), dtx.Start(G, resume=True)),
+        (dtx.Start(G), dtx.End(H), dtx.End(G), dtx.End(F, fail=True)),
+        (dtx.Select(), dtx.End(G)),
+    ],
+)
+def test_a_late_observer_holds_nobody_to_what_it_missed(said: tuple[Command, ...]) -> None:
+    assert words(late(), *said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ((tx.Commit(), tx.Select()), "tx.select.exactly-once"),
+        ((tx.Commit(), dtx.End(G)), "dtx.end.illegal-state"),
+        ((tx.Commit(), dtx.Start(G, resume=True)), "dtx.start.illegal-state"),
+        ((tx.Commit(), dtx.End(G, suspend=True, fail=True)), "dtx.end.illegal-state"),
+        ((dtx.Start(G), dtx.Start(H)), "dtx.start.illegal-state"),
+        ((dtx.Start(G), dtx.End(H, suspend=True)), "dtx.end.xid.not-associated"),
+        ((dtx.Start(G), tx.Commit()), "tx.commit.select-required"),
+    ],
+)
+def test_a_late_observer_knows_what_came_since(said: tuple[Command, ...], rule: str) -> None:
+    assert words(late(), *said) == [rule]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (),
+        (("none",), None, None, ()),
+        (("elsewhere",), None, None, (), False),
+        ((), None, None, (), False),
+        (("none",), "x", None, (), False),
+        (("none",), (0, "x", b""), None, (), False),
+        (("none",), None, "1", (), False),
+        (("none",), None, None, (("x", 1),), False),
+        (("none",), None, None, (), 1),
+    ],
+)
+def test_what_is_no_snapshot(value: tuple[object, ...]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Demarcation.restore(value)
+
+
+def test_what_is_left_out_counts_as_nothing() -> None:
+    assert key_of(dtx.Xid(None, None, None)) == key_of(dtx.Xid(0, b"", b"")) == key_of(None)
+    assert key_of(dtx.Xid(1, b"g", b"b")) == (1, b"g", b"b")
+
+
+def test_a_branch_that_is_resumed_or_ended_is_suspended_no_more() -> None:
+    demarcation = Demarcation()
+    both = [dtx.Start(G), dtx.End(G, suspend=True), dtx.Start(H), dtx.End(H, suspend=True)]
+    assert words(demarcation, dtx.Select(), *both) == []
+    assert list(demarcation.suspended) == [key_of(G), key_of(H)]
+    assert words(demarcation, dtx.Start(G, resume=True)) == []
+    assert list(demarcation.suspended) == [key_of(H)]
+    assert words(demarcation, dtx.End(G), dtx.End(H)) == []
+    assert list(demarcation.suspended) == []
+
+
+@pytest.mark.parametrize("size", [1, 63, 64])
+def test_global_ids_that_fit(size: int) -> None:
+    assert xid(7, bytes(size)) == Xid(7, bytes(size), b"")
+
+
+@pytest.mark.parametrize("size", [0, 63, 64])
+def test_branch_ids_that_fit(size: int) -> None:
+    assert xid(0, b"g", bytes(size)).branch_id == bytes(size)
+
+
+@pytest.mark.parametrize(
+    ("form", "global_id", "branch_id", "what"),
+    [
+        (0, b"", b"", "global-id"),
+        (0, bytes(65), b"", "global-id"),
+        (0, b"g", bytes(65), "branch-id"),
+        (-1, b"g", b"", "format"),
+        (2**32, b"g", b"", "format"),
+    ],
+)
+def test_what_is_no_xid(form: int, global_id: bytes, branch_id: bytes, what: str) -> None:
+    with pytest.raises(EncodeError, match=what):
+        xid(form, global_id, branch_id)
+
+
+def test_what_is_of_a_wrong_type() -> None:
+    with wrong_type("global-id"):
+        xid(0, "text", b"")  # type: ignore[arg-type]
+    with wrong_type("global-id"):
+        xid(0, None, b"")  # type: ignore[arg-type]
+    with wrong_type("branch-id"):
+        xid(0, b"g", None)  # type: ignore[arg-type]
+    with wrong_type("format"):
+        xid(None, b"g", b"")  # type: ignore[arg-type]
+
+
+def test_something_else() -> None:
+    with pytest.raises(EncodeError, match="str"):
+        check_xid("dtx.start.xid", "x")
+
+
+def test_an_xid_in_a_sentence_is_short() -> None:
+    assert show((1, b"\x01", b"")) == "1:01:"
+    assert show((1, bytes(200), bytes(200))) == f"1:{'00' * 16}..:{'00' * 16}.."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.findings import Findings, some
 from amqp_sansio.events import Note, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS
 
@@ -50,3 +50,8 @@ def test_the_memory_of_findings_is_bounded() -> None:
         findings.divergence("a.rule", "said", "text", about=str(number))
     assert len(findings.found) == 5000
     assert sum([len(told) for told in findings._told.values()]) == 4096
+
+
+def test_people_are_shown_eight() -> None:
+    assert some(range(20)) == [str(number) for number in range(8)]
+    assert len(some(["x" * 1000])[0]) == 80

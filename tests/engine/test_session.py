@@ -10,7 +10,8 @@ from tests.carriers import BareCarrier, attached_session
 from tests.engine.delivered import with_transfers
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.connection import Role
+from amqp_sansio.engine.inbound import complete_one
 from amqp_sansio.engine.session import Session, State, as_ids
 from amqp_sansio.errors import (
     ConnectionClosedError,
@@ -482,8 +483,8 @@ def test_it_may_be_spoken_on_only_while_attached_and_open() -> None:
 def test_one_command_completed_without_a_set() -> None:
     carrier, session = attached_session("server")
     carrier.hear(queue.Declare("q"), execution.Sync(), queue.Declare("r"))
-    session._complete_one(0)
-    session._complete_one(2)
+    complete_one(session, 0)
+    complete_one(session, 2)
     assert not session._inbound.outstanding
     assert not session._inbound.owed
     assert [said for said in carrier.said() if isinstance(said, c.Completed)] == [c.Completed(RangeSet([(0, 2)]))]

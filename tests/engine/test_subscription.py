@@ -8,6 +8,7 @@ import pytest
 from tests.carriers import Wire, attached_session
 from tests.subscribing import subscribed
 
+from amqp_sansio.engine.inbound import complete_one
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import CommandsCompleted
 from amqp_sansio.kernel.serials import RangeSet
@@ -137,7 +138,7 @@ def test_a_flush_completed_ends_the_credit() -> None:
     carrier, session = attached_session("server")
     carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flush("d"))
     assert session.subscribers["d"].message_credit == 5
-    session._complete_one(2)
+    complete_one(session, 2)
     assert session.subscribers["d"].message_credit == 0
     assert not session._subscribers.flushes
 

@@ -9,9 +9,9 @@ from tests.builds import wrong_type
 from tests.carriers import attached_session
 
 from amqp_sansio.config import Profile
+from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transactions import Dtx
-from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import EncodeError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import (
     BranchAnswered,

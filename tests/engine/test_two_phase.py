@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.two_phase import Action, Ask, Decide, Decision, TwoPhase, presumed_aborts
-from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, TransactionOutcome
 from amqp_sansio.spec import dtx

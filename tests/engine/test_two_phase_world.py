@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amqp_sansio.engine.demarcation import key_of, xid
 from amqp_sansio.engine.two_phase import Action, Decide, Decision, TwoPhase, presumed_aborts
-from amqp_sansio.engine.xid import xid
 from amqp_sansio.events import TransactionOutcome
-from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec import dtx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus

@@ -14,7 +14,7 @@ import pytest
 from tests.carriers import BareCarrier, attached_session
 
 from amqp_sansio import AmqpError, DecodeError, EncodeError, LocalProtocolError, RangeSet, Session
-from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.connection import Role
 from amqp_sansio.spec import dtx, exchange, execution, file, message, queue, stream, tx
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import AcquireMode, ErrorCode, RejectCode

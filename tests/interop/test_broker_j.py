@@ -25,7 +25,7 @@ from amqp_sansio.captures.row_stream import transcript
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import RetryPolicy
-from amqp_sansio.engine.xid import xid
+from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.errors import ConnectFailed, MessageReturned, SessionFailed, SessionLost
 from amqp_sansio.events import ConnectionOpened, Event
 from amqp_sansio.spec import exchange, queue

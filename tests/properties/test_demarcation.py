@@ -11,6 +11,7 @@ from tests.carriers import BareCarrier, Wire, attached_session
 from tests.conformance.rules.peers import OPENING, octets
 
 from amqp_sansio.config import Profile
+from amqp_sansio.engine.demarcation import demarcation_of
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LocalProtocolError
@@ -180,7 +181,7 @@ def test_every_outcome_is_reported_once(select: Command, steps: list[tuple[str, 
             assert ours.state == theirs.state == "attached"
         application.hear()
         listen()
-        assert ours._demarcation.state.split("|")[0] in ("none", "tx", "dtx idle", "dtx active")
+        assert demarcation_of(ours).state.split("|")[0] in ("none", "tx", "dtx idle", "dtx active")
         assert all(count == 1 for count in told.values())
     ours._timeout = 0  # nobody wants it any more
     wire.client.lost()
@@ -203,7 +204,7 @@ def test_a_server_survives_whatever_comes(profile: Profile, said: list[Command |
                 session.result(id, dtx.XaResult(each))
                 break
     for late in (False, True):
-        demarcation = attached_session("client")[1]._demarcation
+        demarcation = demarcation_of(attached_session("client")[1])
         if late:
             demarcation.lost()
         for id, each in enumerate(said):

@@ -19,8 +19,8 @@ from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.observed import Answered
 from amqp_sansio.engine.observer import Observed, Observer, Speaker
+from amqp_sansio.engine.outbound import prepare, say
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.engine.transmit import prepare, say
 from amqp_sansio.events import CommandSeen, Event
 from amqp_sansio.events.observed import ControlSeen
 from amqp_sansio.kernel.build import COMPILED

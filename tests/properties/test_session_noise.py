@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.carriers import BareCarrier, attached_session
 
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, Profile
-from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.connection import Role
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import AttachRequested, SessionDetached

@@ -15,9 +15,9 @@ from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.journal import Entry
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase, presumed_aborts
-from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import SessionDetachedError
 from amqp_sansio.events import (
     BranchAnswered,

@@ -28,7 +28,7 @@ from tests.wire.pieces import (
 )
 
 from amqp_sansio.dialects import AMQP_0_10
-from amqp_sansio.engine.hearing import replies_of
+from amqp_sansio.engine.inbound import replies_of
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import message, session

@@ -148,7 +148,7 @@ ALONE: Final = {
     "queue": "any command of the client in any order.",
     "message: subscription": "credit is arithmetic (`ledger.credit`); the grammar says only whether there may be any, and an "
     "observer is tested with its conversations.",
-    "session: life of a command id": "sets of ids are arithmetic (`engine.halves`).",
+    "session: life of a command id": "sets of ids are arithmetic (`ledger.ids`).",
     "assembly": "`wire.segments` is not a table: a reader is tested with every frame in every state. It differs in two points: "
     "it recognises an unmarked last segment by what follows (a body) or at its last frame (a command without content), and "
     "unless strict it takes a header without E for the last segment, as qpidd means it.",

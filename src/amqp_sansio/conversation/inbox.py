@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
-from amqp_sansio.engine.hearing import parts
+from amqp_sansio.engine.inbound import parts
 from amqp_sansio.errors import AmqpError, EncodeError, SubscriptionClosed
 from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import TransferReceived

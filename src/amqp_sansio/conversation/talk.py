@@ -20,8 +20,8 @@ from amqp_sansio.conversation.properties import Body, PlainHeaders, SessionPrope
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.conversation.tracing import Traces
 from amqp_sansio.conversation.transactions import Transactions
+from amqp_sansio.engine.outbound import transfer
 from amqp_sansio.engine.session import Session
-from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import (
     AmqpError,
     LimitError,

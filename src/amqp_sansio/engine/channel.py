@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from amqp_sansio.dialects import Dialect
-from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, Role
-from amqp_sansio.engine.hearing import CONTROLS, completed_run, hear_assembly, hear_transfer, replies_of
-from amqp_sansio.engine.replaying import go_on, octets_in
+from amqp_sansio.engine.connection import UNHEARD, Answered, Carrier, Endpoints, Role
+from amqp_sansio.engine.inbound import CONTROLS, completed_run, hear_assembly, hear_transfer, octets_in, replies_of
+from amqp_sansio.engine.outbound import check_modes, go_on, violate
 from amqp_sansio.engine.session import Session
-from amqp_sansio.engine.transmit import check_modes, violate
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.errors.core import session_name
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
@@ -456,7 +455,7 @@ class Channels(Endpoints):
         if self._reader is not None:
             self._reader.unlearn()
 
-    # --- what the other side says (engine.carrier) ------------------------------------------------------------------------
+    # --- what the other side says (`Endpoints`) --------------------------------------------------------------------------
 
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, SegmentReader)  # see `layout_of`

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from amqp_sansio.dialects import Dialect
-from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.channel_witness import ConversationWitness, NumberedWitness, OpeningWitness
 from amqp_sansio.engine.channel_witness_use import ChannelUse, Consumers, Question, Questions, References
 from amqp_sansio.engine.channels.breaches import rule_of_unreadable, within_table
 from amqp_sansio.engine.checker import Checker
+from amqp_sansio.engine.connection import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.engine.witness_connection import WHO

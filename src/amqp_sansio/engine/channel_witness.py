@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.engine.capabilities import capabilities_of
 from amqp_sansio.engine.channel_witness_use import ChannelUse
 from amqp_sansio.engine.channels.breaches import order_of
+from amqp_sansio.engine.connection import capabilities_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness_connection import WHO, ConnectionWitness
 from amqp_sansio.kernel.machine import Machine, Refusal

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from amqp_sansio.config import ClientConfig, ClientExchange, SaslError
-from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
-from amqp_sansio.engine.carrier import Endpoints
-from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.connection import Capabilities, Connection, Endpoints, capabilities_of
 from amqp_sansio.engine.sasl import IN_CLEAR, client_mechanisms
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import (

@@ -1,23 +1,250 @@
-"""Applies the ledger of a session's transactions for client, server and observer: legal commands, and the errors for others."""
+"""The transactions of one session, as known to the client, the server or an observer; and the xids of branches.
+
+`Demarcation` follows the client's commands by the rows of `tables.demarcation`, and stores with which branch the session is
+associated and which it has suspended.  `verb` translates a command into the rows' words, `refusal` tells whether it is legal,
+and `said` records it as sent.  The functions apply it for each side: legal commands, and the errors for others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.objection import Objection
-from amqp_sansio.engine.xid import show
+from amqp_sansio.engine.findings import Findings, Objection
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
-from amqp_sansio.ledger.demarcation import Demarcation, key_of
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.serials import whole
+from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.spec.codes import ErrorCode, XaStatus
 from amqp_sansio.spec.message import Cancel, Subscribe
 from amqp_sansio.tables import demarcation as rows
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
+
+
+XidKey: TypeAlias = tuple[int, bytes, bytes]
+"""Format, global id and branch id, by which two xids are compared."""
+
+
+def key_of(given: dtx.Xid | None) -> XidKey:
+    """Returns the key by which an xid is compared; absent parts count as 0 and as no octets."""
+    if given is None:
+        return 0, b"", b""
+    return given.format_ or 0, given.global_id or b"", given.branch_id or b""
+
+
+class Demarcation:
+    """The state of a session's transactions.
+
+    * `machine`: walks the rows; in several states when the client's words are not all known.
+    * `associated`: the branch that the session works on, `start` the id of the dtx.start that began it; None without one.
+    * `suspended`: branches that the session has suspended, with the id of the dtx.start that began each.
+    * `late`: some of the client's words are missing: unknown xids may be associated or suspended.
+    """
+
+    __slots__ = ("associated", "late", "machine", "start", "suspended")
+
+    def __init__(self) -> None:
+        self.machine: Machine = Machine(rows.DEMARCATION)
+        self.associated: XidKey | None = None
+        self.start: int | None = None
+        self.suspended: dict[XidKey, int | None] = {}
+        self.late = False
+
+    @property
+    def state(self) -> str:
+        """The state of the rows; several possible ones are joined by "|"."""
+        return self.machine.state
+
+    # --- translating commands into the rows' words ----------------------------------------------------------------------------
+
+    def verb(self, command: Command, beside: bool = False) -> str | None:
+        """Returns the verb of the rows; None for what is legal in every state.  `beside`: some subscription has accept-mode
+        none."""
+        if isinstance(command, dtx.Start):
+            if command.join and command.resume:
+                return rows.JOIN_AND_RESUME
+            if not command.resume:
+                return rows.START
+            return rows.RESUME if self.late or key_of(command.xid) in self.suspended else rows.RESUME_OTHER
+        if isinstance(command, dtx.End):
+            return self._end(command)
+        if isinstance(command, tx.Select):
+            return rows.TX_SELECT_BESIDE if beside else rows.TX_SELECT
+        return command.VERB if isinstance(command, tx.Commit | tx.Rollback | dtx.Select) else None
+
+    def _end(self, command: dtx.End) -> str:
+        key = key_of(command.xid)
+        if key == self.associated or (self._unheard(key) and self.machine.can(rows.CLIENT, rows.END)):
+            if command.suspend:
+                return rows.SUSPEND_AND_FAIL if command.fail else rows.SUSPEND
+            return rows.END
+        if key in self.suspended or (self.late and not command.suspend):
+            if command.suspend:
+                return rows.SUSPEND_AND_FAIL if command.fail else rows.SUSPEND_AGAIN
+            return rows.END_SUSPENDED
+        return rows.END_OTHER
+
+    def _unheard(self, key: XidKey) -> bool:
+        """Whether the session may be associated with a branch by a command that was missed."""
+        return self.late and self.associated is None and key not in self.suspended
+
+    # --- judging commands -----------------------------------------------------------------------------------------------------
+
+    def refusal(self, verb: str) -> rows.Forbidden | None:
+        """Returns why the client must not send a verb of the rows now; None when it may.  Changes nothing."""
+        if self.machine.can(rows.CLIENT, verb):
+            return None
+        for said in (verb, rows.RESUME_OTHER if verb == rows.RESUME else rows.END_OTHER):  # a late observer may be mistaken
+            for state in self.machine.states:
+                cell = rows.FORBIDDEN.get((state, said))
+                if cell is not None:
+                    return cell
+        raise AssertionError(f"no cell for {verb} in {self.state}")
+
+    def legal(self, instead: str = "") -> tuple[str, ...]:
+        """Returns what the client may send now (instead of a refused verb), as verbs of the rows."""
+        words = [word.partition(":")[2] for word in self.machine.legal]
+        unknown = () if self.suspended or self.late else (rows.RESUME, rows.END_SUSPENDED)
+        found = tuple([word for word in words if word not in unknown])
+        if instead == rows.TX_SELECT_BESIDE and rows.TX_SELECT in found:
+            return ("message.cancel", *[word for word in found if word != rows.TX_SELECT])
+        return found
+
+    def words(self, verb: str, command: Command) -> str:
+        """Returns a verb of the rows for an error text, without the xid where none was given or it does not matter."""
+        selected = set(self.machine.states) & {rows.DTX_IDLE, rows.DTX_ACTIVE}
+        if isinstance(command, dtx.Start | dtx.End) and (command.xid is None or not selected):
+            return command.VERB
+        return verb
+
+    # --- recording commands ---------------------------------------------------------------------------------------------------
+
+    def said(self, verb: str, command: Command, id: int | None, passed: rows.Forbidden | None = None) -> None:
+        """Records the client's command `id`; with `passed`, one that is forbidden and was allowed all the same."""
+        if passed is None:
+            before = self.machine.states
+            self.machine.step(rows.CLIENT, verb)
+            if verb == rows.END and self.associated is None:  # late: it may have been a suspended one
+                ended = self.machine.states
+                kept = [state for state in before if (state, rows.CLIENT, rows.END_SUSPENDED) in rows.DEMARCATION.moves]
+                self.machine.states = tuple(dict.fromkeys((*ended, *kept)))
+        else:
+            self.machine.states = (passed.passed,)
+        if isinstance(command, dtx.Start):
+            key = key_of(command.xid)
+            self.associated, self.start = key, id
+            self.suspended.pop(key, None)
+        elif isinstance(command, dtx.End):
+            key = key_of(command.xid)
+            if verb == rows.SUSPEND:
+                self.suspended[key] = self.start if key == self.associated else None
+            else:
+                self.suspended.pop(key, None)
+            if verb in (rows.END, rows.SUSPEND):
+                self.associated = self.start = None
+
+    def answered(self, id: int | None, status: int, *, heard: bool) -> None:
+        """Records the result of the client's command `id`.  A dtx.start that did not succeed associates nothing.
+
+        `heard`: the client has received it.  Otherwise it may have sent its next command before: both states are possible.
+        """
+        if status == XaStatus.XA_OK or id is None:
+            return
+        if id == self.start and self.associated is not None:
+            if heard:
+                self.machine.states = (rows.DTX_IDLE,)
+                self.associated = self.start = None
+            else:
+                self.machine.states = (rows.DTX_ACTIVE, rows.DTX_IDLE)
+        elif heard:
+            for key in [key for key, start in self.suspended.items() if start == id]:
+                del self.suspended[key]
+
+    def bound(self, branches: int) -> bool:
+        """Keeps at most `branches` suspended ones; returns whether it dropped the oldest, which begins doubt."""
+        if len(self.suspended) <= branches:
+            return False
+        del self.suspended[next(iter(self.suspended))]
+        self.late = True
+        return True
+
+    def lost(self) -> None:
+        """Records that some of the client's commands are missing: any state is possible."""
+        self.machine.forget()
+        self.associated = self.start = None
+        self.suspended.clear()
+        self.late = True
+
+    # --- snapshots ------------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Returns all of it as a plain value, for `restore`."""
+        return self.machine.states, self.associated, self.start, tuple(self.suspended.items()), self.late
+
+    @classmethod
+    def restore(cls, value: tuple[object, ...]) -> Demarcation:
+        """Restores a snapshot.  Raises ValueError or TypeError for anything else."""
+        states, associated, start, suspended, late = value
+        made = cls()
+        made.machine.restore(states)
+        made.associated = None if associated is None else key_in(associated)
+        made.start = typed(start, int, type(None))
+        made.suspended = {key_in(key): typed(id, int, type(None)) for key, id in typed(suspended, tuple)}
+        made.late = typed(late, bool)
+        return made
+
+
+def key_in(value: object) -> XidKey:
+    """Returns the key in a plain value.  Raises TypeError or ValueError for anything else."""
+    form, global_id, branch_id = typed(value, tuple)
+    if not isinstance(form, int) or not isinstance(global_id, bytes) or not isinstance(branch_id, bytes):
+        raise TypeError("xid")
+    return form, global_id, branch_id
+
+
+MOST: Final = 64
+"""The most octets of a global id or of a branch id, by X/Open XA; the wire could carry 255."""
+
+
+def xid(format: int, global_id: bytes, branch_id: bytes = b"") -> dtx.Xid:
+    """Makes an xid within the limits of X/Open XA.
+
+    Raises EncodeError unless `global_id` has 1 to 64 octets and `branch_id` at most 64.  `format` says how the two are built:
+    any number from 0 to 2**32 - 1, by convention 0 for OSI CCR. All branches of one transaction share format and global id.
+    """
+    made = dtx.Xid(format, global_id, branch_id)
+    check_xid("dtx.xid", made)
+    return made
+
+
+def check_xid(what: str, given: object) -> None:
+    """Raises EncodeError for anything that `xid` would not make."""
+    if not isinstance(given, dtx.Xid):
+        raise EncodeError(what, f"an Xid, not {type(given).__name__}")
+    if not whole(given.format_):
+        raise EncodeError(f"{what}.format", f"0 to 2**32 - 1, not {given.format_!r:.40}")
+    parts: tuple[tuple[str, object, int], ...] = (("global-id", given.global_id, 1), ("branch-id", given.branch_id, 0))
+    for name, octets, least in parts:
+        if not isinstance(octets, bytes) or not least <= len(octets) <= MOST:
+            shown = f"{len(octets)} octets" if isinstance(octets, bytes) else type(octets).__name__
+            raise EncodeError(f"{what}.{name}", f"{least} to {MOST} octets, not {shown}")
+
+
+def show(key: XidKey) -> str:
+    """Returns an xid as text: its octets in hexadecimal, truncated where they are long."""
+    form, global_id, branch_id = key
+    return f"{form}:{global_id[:16].hex()}{'..' if len(global_id) > 16 else ''}:{branch_id[:16].hex()}" + (
+        ".." if len(branch_id) > 16 else ""
+    )
+
+
+def demarcation_of(session: Session) -> Demarcation:
+    """Returns the transactions of a session, which makes the record when it is first needed."""
+    return session._transactions or session._begin_transactions()
+
 
 # --- a client, before it sends a command ----------------------------------------------------------------------------------
 
@@ -35,7 +262,7 @@ def check(session: Session, command: Command) -> Effect:
     """Checks whether our client may send a command of class tx or dtx; returns its effect.  Raises LocalProtocolError."""
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         raise EncodeError(f"{command.VERB}.xid", "names the branch")
-    demarcation = session._demarcation
+    demarcation = demarcation_of(session)
     verb = demarcation.verb(command, isinstance(command, tx.Select) and unaccepting(session))
     if verb is not None:
         check_verb(session, verb)
@@ -45,7 +272,6 @@ def check(session: Session, command: Command) -> Effect:
     def effect(id: int) -> None:
         if verb is not None:
             demarcation.said(verb, command, id)
-        session._outbound.expect_answer(id, command)
         if isinstance(command, tx.Commit | tx.Rollback):
             session._transfers.decided(isinstance(command, tx.Commit))
 
@@ -54,9 +280,10 @@ def check(session: Session, command: Command) -> Effect:
 
 def check_verb(session: Session, verb: str) -> None:
     """Raises LocalProtocolError when our client may not send this verb now."""
-    cell = session._demarcation.refusal(verb)
+    demarcation = demarcation_of(session)
+    cell = demarcation.refusal(verb)
     if cell is not None:
-        raise LocalProtocolError(verb, state_of(session._demarcation), session._demarcation.legal(verb), cell.rule)
+        raise LocalProtocolError(verb, state_of(demarcation), demarcation.legal(verb), cell.rule)
 
 
 def unaccepting(session: Session) -> bool:
@@ -78,7 +305,7 @@ def state_of(demarcation: Demarcation) -> str:
 
 def hear(session: Session, id: int, command: Command) -> Objection | None:
     """Checks the client's command of class tx or dtx; None when the broker has to judge it further."""
-    demarcation = session._demarcation
+    demarcation = demarcation_of(session)
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         verb = rows.START if isinstance(command, dtx.Start) else rows.END_OTHER if isinstance(command, dtx.End) else None
         cell = None if verb is None else demarcation.refusal(verb)
@@ -109,7 +336,7 @@ def hear(session: Session, id: int, command: Command) -> Objection | None:
 
 def hear_subscribe(session: Session) -> Objection | None:
     """Checks the client's subscribe with accept-mode none."""
-    cell = session._demarcation.refusal(rows.SUBSCRIBE_NONE)
+    cell = demarcation_of(session).refusal(rows.SUBSCRIBE_NONE)
     code = None if cell is None else _code(session, cell)
     if cell is None or code is None:
         return None

@@ -1,11 +1,13 @@
-"""The findings of a witness: violations, which accuse a side, and notes, which do not."""
+"""The findings of a witness: violations, which accuse a side, and notes, which do not; and objections to a command."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final, NamedTuple
 
-from amqp_sansio.engine.carrier import legal_of, rule_of
+from amqp_sansio.engine.connection import legal_of, rule_of
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import Note, Violation
 from amqp_sansio.limits import Limits
@@ -19,6 +21,26 @@ UNITS: Final = ("message", "byte")
 
 _TOLD: Final = 4096
 """How many divergences are remembered as reported; beyond it they are reported again."""
+
+
+class Objection(NamedTuple):
+    """Why a command is illegal.
+
+    `legal`: what would have been legal; `code`: an error code; `sure`: False when only this side's view of the conversation
+    speaks against it.  When one of our limits is exceeded, `rule` is "limits." and its name, and `legal` what it allows.
+    """
+
+    rule: str
+    said: str
+    legal: tuple[str, ...]
+    code: int
+    text: str
+    sure: bool = True
+
+
+def some(things: Iterable[object]) -> list[str]:
+    """Returns the first eight, for an error text."""
+    return [f"{thing!r:.80}" for thing in islice(things, 8)]
 
 
 class Findings:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from amqp_sansio.dialects import DIALECTS, Dialect
-from amqp_sansio.engine.carrier import violation_of
 from amqp_sansio.engine.checker import Checker
+from amqp_sansio.engine.connection import violation_of
 from amqp_sansio.engine.ear import GUESSING, Ear, Heard
 from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
 from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in

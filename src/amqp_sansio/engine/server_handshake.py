@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from amqp_sansio.config import Accepted, Challenge, Deferred, Rejected, SaslError, ServerConfig, ServerExchange
-from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
-from amqp_sansio.engine.carrier import Endpoints, clip
-from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.connection import Capabilities, Connection, Endpoints, capabilities_of, clip
 from amqp_sansio.engine.sasl import server_mechanisms
 from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.events import Authenticated, ConnectionOpened, OpenRequested, Origin

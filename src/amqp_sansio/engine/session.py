@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine.carrier import CommandId, Role
+from amqp_sansio.engine.connection import CommandId, Role
 from amqp_sansio.engine.contents import Contents, is_global
-from amqp_sansio.engine.halves import Inbound, Outbound
-from amqp_sansio.engine.hearing import tell
+from amqp_sansio.engine.demarcation import Demarcation, demarcation_of
+from amqp_sansio.engine.inbound import Inbound, tell
+from amqp_sansio.engine.outbound import ALONE, Outbound, prepare, say, say_exception, transfer
 from amqp_sansio.engine.subscription import Subscriber, Subscribers, Subscription, Subscriptions
 from amqp_sansio.engine.transactions import Dtx, Tx
-from amqp_sansio.engine.transmit import ALONE, prepare, say, say_exception, transfer
 from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import Event, Origin, SessionAttached, SessionDetached, TransactionEnded, TransactionOutcome, Violation
 from amqp_sansio.kernel.machine import Machine, spoken_by
@@ -22,7 +22,6 @@ from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import TOP, RangeSet, whole
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.kernel.timers import AT_ONCE, moment_of
-from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.ids import Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
@@ -49,7 +48,7 @@ from amqp_sansio.wire.reading import DEFAULT_READING
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channel import Channel
-    from amqp_sansio.engine.replaying import Replaying
+    from amqp_sansio.engine.outbound import Replaying
 
 State: TypeAlias = Literal["detached", "attaching", "resuming", "attached", "refused", "detaching", "ended"]
 """The state of a session, one of those of `tables.session`, which defines each."""
@@ -151,7 +150,7 @@ class Session:
         self._inbound: Final = Inbound(self.peer)
         self._transfers: Final[Transfers[Subscription]] = Transfers()
         self._transactions: Demarcation | None = None
-        """The client's use of tx and dtx, whichever side this is; None until there is any.  See `_demarcation`."""
+        """The client's use of tx and dtx, whichever side this is; None until there is any.  See `demarcation_of`."""
         self._subscriptions: Final = Subscriptions()
         self._subscribers: Final = Subscribers()
         self._contents: Contents | None = None
@@ -190,10 +189,9 @@ class Session:
         """Whether any command was ever sent or received."""
         return self._outbound.begun or self._inbound.begun
 
-    @property
-    def _demarcation(self) -> Demarcation:
-        if self._transactions is None:
-            self._transactions = Demarcation()
+    def _begin_transactions(self) -> Demarcation:
+        """Makes the record of the client's use of tx and dtx."""
+        self._transactions = Demarcation()
         return self._transactions
 
     @property
@@ -267,15 +265,6 @@ class Session:
             self._subscribers.end_flushes(ids)
         self._touch()
 
-    def _complete_one(self, id: int) -> None:
-        """Completes one incomplete command of the other side, whose result, if any, was sent: `complete` without its checks."""
-        inbound = self._inbound
-        if id in self._transfers.deliveries or id in self._subscribers.flushes or inbound.skipped:
-            self._complete_now(RangeSet.of(id))
-            return
-        inbound.complete_one(id)
-        self._touch()
-
     def codes_of(self, id: int | None) -> tuple[int | None, int | None]:
         """Returns the class code and command code of an incomplete command of the other side, None for what is unknown."""
         if id is None:
@@ -346,7 +335,7 @@ class Session:
             "version": _VERSION, "name": self.name, "role": self.role,
             **{name: getattr(self, f"_{name}") for name in _FIELDS}, "ended": self.state == "ended", "cause": self._cause,
             **self._outbound.snapshot(), **self._inbound.snapshot(),
-            "demarcation": self._demarcation.snapshot(), **self._subscriptions.snapshot(self._transfers),
+            "demarcation": demarcation_of(self).snapshot(), **self._subscriptions.snapshot(self._transfers),
             **self._subscribers.snapshot(), "contents": self._contents and self._contents.snapshot(),
         }  # fmt: skip
 
@@ -770,7 +759,11 @@ class Session:
         if ended and self.role == "client":
             for event in self._outbound.ended():
                 self._emit(event)
-            if self._demarcation.state == TX and self._outbound.next_id != self._outbound.boundary:
+            if (
+                self._transactions is not None
+                and self._transactions.state == TX
+                and self._outbound.next_id != self._outbound.boundary
+            ):
                 self._emit(TransactionEnded(self.name, None, TransactionOutcome.ROLLED_BACK))
         self._emit(
             SessionDetached(self.name, channel.number, origin, code, text, violation, self.in_doubt, ended)

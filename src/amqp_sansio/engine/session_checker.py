@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, TypeVar
 
 from amqp_sansio.engine.checker import Checker
-from amqp_sansio.engine.consumers import Consumers
-from amqp_sansio.engine.contents import ContentClass, Contents, ContentWitness
-from amqp_sansio.engine.demarcation import DemarcationWitness
+from amqp_sansio.engine.contents import Consumers, ContentClass, Contents, ContentWitness, Deliveries, Staging
+from amqp_sansio.engine.demarcation import Demarcation, DemarcationWitness
 from amqp_sansio.engine.ear import FRAMES, Ear
-from amqp_sansio.engine.file import Deliveries, Staging
-from amqp_sansio.engine.hearing import replies_of
+from amqp_sansio.engine.inbound import replies_of
 from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers, TransferSeen
 from amqp_sansio.engine.witness import ChannelWitness, Witness
 from amqp_sansio.engine.witness_connection import WHO
@@ -24,7 +22,6 @@ from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
-from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.ids import Ids, Settling
 from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
 from amqp_sansio.limits import Limits

@@ -14,7 +14,7 @@ from amqp_sansio.spec import message
 from amqp_sansio.spec.codes import FlowMode
 
 if TYPE_CHECKING:
-    from amqp_sansio.engine.carrier import CommandId
+    from amqp_sansio.engine.connection import CommandId
     from amqp_sansio.engine.session import Session
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.xid import check_xid
+from amqp_sansio.engine.demarcation import check_xid
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.serials import TOP, whole
 from amqp_sansio.spec import dtx, tx
@@ -12,7 +12,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.dtx import Xid
 
 if TYPE_CHECKING:
-    from amqp_sansio.engine.carrier import CommandId
+    from amqp_sansio.engine.connection import CommandId
     from amqp_sansio.engine.session import Session
 
 

@@ -17,7 +17,7 @@ from amqp_sansio.adapters.sync.turns import Turn
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.engine.xid import xid
+from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue

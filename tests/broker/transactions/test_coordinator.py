@@ -16,8 +16,8 @@ from amqp_sansio.broker.model.message import ACQUIRED
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.transactions.coordinator import HEURISTICS, Branch, InDoubt, standing, xid_of
 from amqp_sansio.broker.transactions.transaction_buffer import Work
+from amqp_sansio.engine.demarcation import key_of
 from amqp_sansio.errors import LocalProtocolError
-from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.codes import XaStatus

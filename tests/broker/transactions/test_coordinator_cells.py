@@ -13,7 +13,7 @@ from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, code_of
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.transactions.coordinator import standing
 from amqp_sansio.config import ErrorCodes
-from amqp_sansio.ledger.demarcation import key_of
+from amqp_sansio.engine.demarcation import key_of
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.tables import branch as b
 from amqp_sansio.tables.branch import Phase, Relation

@@ -12,6 +12,7 @@ from tests.engine.verdicts import violation_of
 from tests.subscribing import subscribed
 
 from amqp_sansio.config import Profile, ServerConfig
+from amqp_sansio.engine.demarcation import demarcation_of
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import CommandReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
@@ -138,7 +139,7 @@ def test_a_suspended_branch_is_taken_up_by_start_with_resume() -> None:
         peer, session = with_server_session(config=config)
         for command in (*suspended, dtx.Start(X, resume=True)):
             assert [type(event) for event in peer.say(command)] == [CommandReceived]
-        assert session._demarcation.suspended == {}
+        assert demarcation_of(session).suspended == {}
         assert [type(event) for event in peer.say(dtx.End(X))] == [CommandReceived]
-        assert session._demarcation.state == "dtx idle"
+        assert demarcation_of(session).state == "dtx idle"
     broken("dtx.start.illegal-state", 409, 409, *suspended, dtx.Start(Y), dtx.Start(X, resume=True))

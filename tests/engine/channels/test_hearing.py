@@ -13,11 +13,11 @@ from tests.families.channels import content, frame
 
 from amqp_sansio.config import Profile
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect
-from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channels import returns
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.engine.channels.hearing import ENDED
 from amqp_sansio.engine.channels.server import ServedChannel
+from amqp_sansio.engine.connection import Role
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import (
     ChannelClosed,

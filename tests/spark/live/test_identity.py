@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.engine.xid import xid
+from amqp_sansio.engine.demarcation import key_of, xid
 from amqp_sansio.errors import AmqpError
-from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spark.live.identity import (
     FORMAT,
     JOB,

@@ -15,7 +15,7 @@ from amqp_sansio.broker.journal import BranchPrepared, Dequeued, Entry, Journal,
 from amqp_sansio.broker.model.message import ACQUIRED, Line
 from amqp_sansio.broker.model.queueing import Traffic
 from amqp_sansio.broker.transactions.transaction_buffer import Work
-from amqp_sansio.engine.halves import Outbound
+from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
 
 

@@ -9,11 +9,10 @@ from amqp_sansio.broker.conditions import CONDITIONS, NO_XID, Condition, Refused
 from amqp_sansio.broker.journal import BranchDecided, BranchEnded, BranchPrepared, Journal, Operation
 from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.transactions.transaction_buffer import Host, Work
-from amqp_sansio.engine.xid import show
+from amqp_sansio.engine.demarcation import XidKey, key_of, show
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.errors.core import many
 from amqp_sansio.kernel.timers import Countdowns
-from amqp_sansio.ledger.demarcation import XidKey, key_of
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from amqp_sansio.engine.carrier import Role, clip
 from amqp_sansio.engine.channels.breaches import code_of, ends_channel
 from amqp_sansio.engine.channels.returns import Returnable
+from amqp_sansio.engine.connection import Role, clip
 from amqp_sansio.errors import (
     CapabilityMissing,
     ChannelClosedError,

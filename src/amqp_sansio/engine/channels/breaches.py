@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Final
 
-from amqp_sansio.engine.carrier import rule_of
+from amqp_sansio.engine.connection import rule_of
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import CLOSE_OK, OPEN, OPEN_OK

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from amqp_sansio.engine.carrier import UNHEARD, Answered, Carrier, Endpoints, legal_of, violation_of
 from amqp_sansio.engine.channels.base import OPENED, BaseChannel
 from amqp_sansio.engine.channels.breaches import code_of, ends_channel, order_of, rule_of_unreadable
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.engine.channels.hearing import hear, hear_ack
 from amqp_sansio.engine.channels.server import ServedChannel
+from amqp_sansio.engine.connection import UNHEARD, Answered, Carrier, Endpoints, legal_of, violation_of
 from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ChannelRequested, Event, MessageDelivered, Origin, Violation
 from amqp_sansio.kernel.build import COMPILED
@@ -137,7 +137,7 @@ class Channels(Endpoints):
             raise LocalProtocolError(f"{said} for channel {number!r:.80}", "open", legal, rule)
         return channel
 
-    # --- what the other side says (engine.carrier) ------------------------------------------------------------------------
+    # --- what the other side says (`Endpoints`) --------------------------------------------------------------------------
 
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, MethodReader)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, TypeVar
 
-from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.channels.base import CONFIRMING, OPENED, TRANSACTED, BaseChannel, waits
 from amqp_sansio.engine.channels.breaches import order_of
 from amqp_sansio.engine.channels.saying import ends
+from amqp_sansio.engine.connection import legal_of, rule_of
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import (
     ChannelOpened,

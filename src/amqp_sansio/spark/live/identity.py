@@ -15,8 +15,7 @@ from os import urandom
 from pathlib import Path
 from typing import Final
 
-from amqp_sansio.engine.xid import xid
-from amqp_sansio.ledger.demarcation import key_of
+from amqp_sansio.engine.demarcation import key_of, xid
 from amqp_sansio.spark.errors import LiveSetupError
 from amqp_sansio.spark.live.disk import get_json, put_json
 from amqp_sansio.spec.dtx import Xid

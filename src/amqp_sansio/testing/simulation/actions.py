@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.subscription import Subscription
-from amqp_sansio.engine.xid import xid
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, FlowMode
 from amqp_sansio.spec.dtx import Xid

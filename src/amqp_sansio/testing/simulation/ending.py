@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.engine.demarcation import key_of
 from amqp_sansio.events import BranchesRecovered
-from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import DURABLE, QUEUES

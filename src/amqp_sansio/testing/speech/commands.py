@@ -7,12 +7,12 @@ from types import ModuleType
 from typing import ClassVar, Final
 
 from amqp_sansio.dialects import DEFAULT
+from amqp_sansio.engine.demarcation import Demarcation, XidKey
 from amqp_sansio.grammar import demarcation
 from amqp_sansio.grammar import tx as tx_grammar
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.demarcation import Demarcation, XidKey
 from amqp_sansio.spec import dtx, exchange, file, message, queue, stream, tx
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Struct

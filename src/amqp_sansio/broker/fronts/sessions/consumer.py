@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.owner import published_by
-from amqp_sansio.engine.transmit import transfer
+from amqp_sansio.engine.outbound import transfer
 from amqp_sansio.errors import AmqpError, LimitError, NoCredit
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from amqp_sansio.broker.fronts.sessions.consumer import Unsettled
 from amqp_sansio.broker.fronts.sessions.error_column import code_of, field_index_of
 from amqp_sansio.broker.fronts.sessions.provisional_accepts import ProvisionalAccepts
 from amqp_sansio.broker.model.owner import SESSION, Owner
-from amqp_sansio.engine.hearing import parts
+from amqp_sansio.engine.inbound import complete_one, parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError
 from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.limits import MAX_FRAME_SIZE
@@ -178,7 +178,7 @@ class SessionHolder(Holder):
         """Ends the session, or keeps it for its granted timeout: it has lost its transport."""
         if self.ended:
             return
-        if self.session.state == "ended":
+        if self.session._state == "ended":
             self.end()
         else:
             self._hold_no_more()
@@ -189,7 +189,7 @@ class SessionHolder(Holder):
     def tick(self, now: float) -> None:
         """Advances the clock while it is detached, which may end it."""
         moment = self.session.tick(now)
-        if self.session.state == "ended":
+        if self.session._state == "ended":
             self.end()
         elif not self.ended:
             self.broker._agenda.note(self, moment)
@@ -199,8 +199,8 @@ class SessionHolder(Holder):
     def complete(self, id: int) -> None:
         """Completes a command."""
         session = self.session
-        if session.state in ("attached", "resuming", "detached"):
-            session._complete_one(id)
+        if session._state in ("attached", "resuming", "detached"):
+            complete_one(session, id)
             if self.peer is not None:
                 self.broker._ready[self.peer] = None
 

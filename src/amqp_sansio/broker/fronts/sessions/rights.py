@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from amqp_sansio.broker.access.rule import Kind, Request, Verb
 from amqp_sansio.broker.conditions import ACCESS_DENIED, Refused
-from amqp_sansio.engine.xid import show
+from amqp_sansio.engine.demarcation import key_of, show
 from amqp_sansio.kernel.serials import EMPTY
-from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec import dtx, exchange, file, message, queue, stream
 from amqp_sansio.spec.base import Command
 
