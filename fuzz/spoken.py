@@ -7,7 +7,7 @@ from struct import pack
 from typing import Final
 
 from amqp_sansio.dialects import AMQP_0_10
-from amqp_sansio.grammar import attachment, commands, connection, demarcation, exchange, file, queue, stream, subscription, tx
+from amqp_sansio.grammar import commands, connection, file, message, session, transactions
 from amqp_sansio.grammar.automaton import Automaton
 from amqp_sansio.grammar.walks import Conversation, transition_words
 from amqp_sansio.kernel.serials import RangeSet
@@ -189,13 +189,13 @@ def conversations(section: str) -> list[Conversation]:
     if section == "connection":
         return list(_ways(connection.conversation()))
     if section == "session":
-        halves = [each(who, other) for each in (attachment.half, commands.half) for who, other in WHO]
+        halves = [each(who, other) for each in (session.attachment, session.commands) for who, other in WHO]
         return list(_ways(*halves))
     if section == "message":
-        return list(_ways(subscription.conversation()))
+        return list(_ways(message.subscription_with_credit()))
     if section == "transactions":
-        return list(_ways(tx.tx(), demarcation.demarcation(1)))
-    return list(_ways(exchange.exchange(), queue.queue(), file.consumer(), file.delivery(), file.published(), stream.stream()))
+        return list(_ways(transactions.tx(), transactions.demarcation(1)))
+    return list(_ways(commands.exchange(), commands.queue(), file.consumer(), file.delivery(), file.published(), file.stream()))
 
 
 WHO: Final = (("client", "server"), ("server", "client"))

@@ -1,13 +1,17 @@
-"""Connections and channels of the older dialects, by hand."""
+"""Connections and channels of the older dialects, by hand, and questions ahead of their answers."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
-from amqp_sansio.grammar import channels, text_0_9, text_0_9_1
+from amqp_sansio.grammar import channels
 from amqp_sansio.grammar.algebra import difference
 from amqp_sansio.grammar.automaton import Automaton
-from amqp_sansio.grammar.channels import Traffic
+from amqp_sansio.grammar.channels import Traffic, in_order
+from amqp_sansio.grammar.notation import Grammar, Question
+from amqp_sansio.grammar.texts import GRAMMAR_0_9, GRAMMAR_0_9_1
 
 OPEN = {"client:channel.open": "server:channel.open-ok"}
 RESUME = {**OPEN, "client:channel.resume": "server:channel.ok"}
@@ -71,10 +75,9 @@ def test_a_connection_that_is_sent_elsewhere() -> None:
 
 
 # What the text has in one order, word by word, is legal when either may go ahead.
-@pytest.mark.parametrize("text", [text_0_9_1, text_0_9], ids=["0-9-1", "0-9"])
-def test_a_side_that_does_not_go_ahead_is_right_too(text: object) -> None:
-    grammar = text_0_9_1.GRAMMAR if text is text_0_9_1 else text_0_9.GRAMMAR
-    redirects = text is text_0_9
+@pytest.mark.parametrize("grammar", [GRAMMAR_0_9_1, GRAMMAR_0_9], ids=["0-9-1", "0-9"])
+def test_a_side_that_does_not_go_ahead_is_right_too(grammar: Grammar) -> None:
+    redirects = grammar is GRAMMAR_0_9
     assert difference(grammar.language("connection"), channels.connection(Traffic(redirects=redirects))).empty
 
 
@@ -160,3 +163,50 @@ def test_references() -> None:
     assert legal.accepts([*words, words[4], words[0]])
     for wrong in ([words[1]], [words[4]], [words[0], words[0]], [words[0], words[5]]):
         assert not legal.accepts(wrong)
+
+
+ASKED = (Question("c:a", ("s:a-ok",)), Question("c:b", ("s:b-ok", "s:ok")), Question("c:d", ("s:ok",)), Question("c:n", ()))
+
+
+def test_answers_come_in_the_order_of_the_questions() -> None:
+    legal = in_order(ASKED).prefixes()
+    assert legal.accepts(["c:a", "c:b", "s:a-ok", "c:n", "c:a", "s:ok", "s:a-ok"])
+    for wrong in (["s:ok"], ["c:a", "c:b", "s:ok"], ["c:a", "s:b-ok"], ["c:n", "s:ok"], ["c:a", "c:a", "c:a"]):
+        assert legal.accepts(wrong[:-1])
+        assert not legal.accepts(wrong)
+
+
+def test_what_is_answered_at_any_time() -> None:
+    legal = in_order(ASKED, any_time={"b", "d"}).prefixes()
+    assert legal.accepts(["c:b", "c:a", "s:a-ok", "s:ok"])
+    assert legal.accepts(["c:b", "c:a", "s:ok", "s:a-ok"])
+    # Who hears `ok` may not know whether it is for b or for d.
+    assert legal.accepts(["c:d", "c:b", "s:ok", "s:ok"])
+    assert legal.accepts(["c:d", "c:b", "s:ok", "s:b-ok"])
+    assert not legal.accepts(["c:d", "c:b", "s:ok", "s:b-ok", "s:ok"])
+
+
+def test_more_that_waits_is_more_that_is_legal() -> None:
+    assert difference(in_order(ASKED, 1), in_order(ASKED, 2)).empty
+    assert not difference(in_order(ASKED, 3), in_order(ASKED, 2)).empty
+    with pytest.raises(ValueError, match="most must be at least 1"):
+        in_order(ASKED, 0)
+
+
+# Against a list that is kept by hand, for all conversations of up to five words.
+def test_as_a_queue_has_it() -> None:
+    words = ["c:a", "c:b", "s:a-ok", "s:b-ok", "s:ok"]
+    legal = in_order(ASKED[:2]).prefixes()
+    answers = {"c:a": ("s:a-ok",), "c:b": ("s:b-ok", "s:ok")}
+    for said in (each for length in range(6) for each in product(words, repeat=length)):
+        waiting: list[str] = []
+        right = True
+        for word in said:
+            if word in answers:
+                waiting.append(word)
+                right = right and len(waiting) <= 2
+            else:
+                right = right and bool(waiting) and word in answers[waiting.pop(0)]
+            if not right:
+                break
+        assert legal.accepts(said) is right, said

@@ -1,8 +1,11 @@
-"""The grammar of class file."""
+"""The grammars of classes file and stream."""
 
 from __future__ import annotations
 
+from tests.grammar.naive import equivalent
+
 from amqp_sansio.grammar import file
+from amqp_sansio.grammar.algebra import interleaved, renamed
 
 CONSUME, OK, DELIVER, CANCEL = "client:file.consume", "server:file.consume-ok", "server:file.deliver", "client:file.cancel"
 NOWAIT = f"{CONSUME} nowait"
@@ -51,3 +54,11 @@ def test_a_delivery_is_settled_once() -> None:
     assert not legal.accepts([deliver, ack, "client:file.reject"])
     assert not legal.accepts([deliver, done, everything, ack])  # it had been received, so the ack of all was for it too
     assert not legal.accepts(["server:file.deliver no-ack", ack])
+
+
+def test_it_is_like_class_file_without_staging_and_acknowledgement() -> None:
+    mixed = interleaved(file.qos(), file.consumer(), file.published())
+    assert equivalent(file.stream(), renamed(mixed, lambda word: word.replace("file.", "stream.")))
+    assert file.qos("stream").accepts(["client:stream.qos", "server:stream.qos-ok"])
+    assert file.consumer("stream").prefixes().accepts(["client:stream.consume nowait", "server:stream.deliver"])
+    assert file.published("stream").accepts(["client:stream.publish", "server:stream.return"])

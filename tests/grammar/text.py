@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from tests.families.documents import Document
 
 from amqp_sansio.grammar.notation import Grammar
@@ -17,7 +15,7 @@ def verb_of(word: str) -> str:
     return word.partition(":")[2].partition(" ")[0]
 
 
-def hold(name: str, grammar: Grammar, any_time: Collection[str]) -> None:
+def hold(name: str, grammar: Grammar) -> None:
     """Every method of the document is in the text: who says it, what answers it, whether it may
     be said without an answer, whether a content comes with it, whether the answer may come at any time."""
     document = Document(name)
@@ -42,4 +40,4 @@ def hold(name: str, grammar: Grammar, any_time: Collection[str]) -> None:
     assert {verb: told for verb, told in answers.items() if verb != "basic.recover"} == document.answers
     assert {verb_of(each.word) for each in questions if each.word.endswith(" nowait")} == document.nowait
     assert set(map(verb_of, grammar.contents(*grammar.rules))) == document.contents
-    assert set(any_time) == answers.keys() - document.synchronous
+    assert grammar.any_time == answers.keys() - document.synchronous

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.witnesses.octets import LAYOUT, Watch
 
 from amqp_sansio.events import Violation
-from amqp_sansio.grammar import exchange, execution, queue
+from amqp_sansio.grammar import commands
 from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_words
 from amqp_sansio.spec import exchange as e
@@ -52,10 +52,10 @@ def wordy(language: Automaton) -> Automaton:
 
 
 SECTIONS = {
-    "exchange": exchange.exchange().prefixes(),
-    "queue": queue.queue().prefixes(),
-    "execution, client": wordy(execution.execution("client")),
-    "execution, server": wordy(execution.execution("server")),
+    "exchange": commands.exchange().prefixes(),
+    "queue": commands.queue().prefixes(),
+    "execution, client": wordy(commands.execution("client")),
+    "execution, server": wordy(commands.execution("server")),
 }
 
 

@@ -14,14 +14,14 @@ from amqp_sansio.config import Accepted, Challenge, ClientConfig, ClientExchange
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import ConnectionClosed, Event, Origin
-from amqp_sansio.grammar import attachment, commands, connection
+from amqp_sansio.grammar import connection, session
 from amqp_sansio.grammar.algebra import difference, together
 from amqp_sansio.grammar.automaton import START, Automaton, Word
 from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_words
 
 CONNECTION = connection.conversation().prefixes()
-ATTACHMENT = together(attachment.half("client", "server").prefixes(), attachment.half("server", "client").prefixes())
-STREAMS = together(commands.half("client", "server").prefixes(), commands.half("server", "client").prefixes())
+ATTACHMENT = together(session.attachment("client", "server").prefixes(), session.attachment("server", "client").prefixes())
+STREAMS = together(session.commands("client", "server").prefixes(), session.commands("server", "client").prefixes())
 OPENING = (
     "client:protocol-header", "server:protocol-header", "server:connection.start", "client:connection.start-ok",
     "server:connection.tune", "client:connection.tune-ok", "client:connection.open", "server:connection.open-ok",
@@ -229,7 +229,7 @@ class Channel:
 
     def listen(self) -> None:
         for thing in self.talk.peer.hear():
-            known = thing.VERB in attachment.VERBS
+            known = thing.VERB in session.VERBS
             self.step(f"{self.talk.us}:{thing.VERB if known else 'other'}")
 
     def act(self, random: Random) -> None:
@@ -270,5 +270,5 @@ def test_the_sections_hold_what_they_should() -> None:
     for language, before in SECTIONS.values():
         assert not language.empty
         assert before == () or CONNECTION.accepts(OPENING)
-    assert difference(attachment.conversation().prefixes(), ATTACHMENT).empty
+    assert difference(session.sessions().prefixes(), ATTACHMENT).empty
     assert isinstance(STREAMS, Automaton)

@@ -7,7 +7,7 @@ from tests.grammar.naive import equivalent
 
 from amqp_sansio.grammar.algebra import difference, renamed
 from amqp_sansio.grammar.automaton import explore
-from amqp_sansio.grammar.branch import SESSION, branch
+from amqp_sansio.grammar.transactions import SESSION, branch
 from amqp_sansio.grammar.walks import Difference
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.tables import branch as branch_rows

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.witnesses.octets import LAYOUT, Watch
 
 from amqp_sansio.events import Violation
-from amqp_sansio.grammar import subscription
+from amqp_sansio.grammar import message
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_words
 from amqp_sansio.kernel.serials import RangeSet
@@ -18,7 +18,7 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command
 from amqp_sansio.wire.frames import frame_command, frame_control
 
-LEGAL = subscription.conversation().prefixes()
+LEGAL = message.subscription_with_credit().prefixes()
 BEGUN = (
     "client:protocol-header", "server:protocol-header", "server:connection.start", "client:connection.start-ok",
     "server:connection.tune", "client:connection.tune-ok", "client:connection.open", "server:connection.open-ok",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.grammar import assembly, exchange, execution, feedback, queue, subscription
+from amqp_sansio.grammar import assembly, commands, message, session
 from amqp_sansio.grammar.automaton import Automaton
 from amqp_sansio.kernel.machine import Row, Table
 from tools.docs.diagrams import svg
@@ -15,11 +15,11 @@ DRAWN: Final = 12
 """The largest automaton that is drawn, in states."""
 
 UNPAIRED: Final = {
-    "execution": execution.execution("client"),
-    "exchange": exchange.exchange(),
-    "queue": queue.queue(),
-    "message: subscription": subscription.conversation(),
-    "session: life of a command id": feedback.life("sender", "receiver", result=True),
+    "execution": commands.execution("client"),
+    "exchange": commands.exchange(),
+    "queue": commands.queue(),
+    "message: subscription": message.subscription_with_credit(),
+    "session: life of a command id": session.life("sender", "receiver", result=True),
     "assembly": assembly.commands("sender"),
 }
 

@@ -18,7 +18,7 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.grammar.algebra import without
 from amqp_sansio.grammar.automaton import Word
-from amqp_sansio.grammar.endpoint import endpoint
+from amqp_sansio.grammar.session import endpoint
 from amqp_sansio.grammar.walks import Conversation
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import execution

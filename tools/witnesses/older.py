@@ -8,8 +8,8 @@ from typing import Final
 from amqp_sansio.grammar import channels
 from amqp_sansio.grammar.algebra import interleaved, renamed
 from amqp_sansio.grammar.automaton import Automaton, Word
+from amqp_sansio.grammar.channels import in_order
 from amqp_sansio.grammar.notation import Question
-from amqp_sansio.grammar.pipelines import in_order
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.tables import channel as rows
 from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, CONFIRM, LIFE, MODE, OPEN, OPEN_REFERENCE, REFERENCE, RESUME
@@ -93,7 +93,7 @@ def _sections(edition: Edition) -> Iterator[Section]:
     yield Section(
         f"{edition.name}: answers",
         (),
-        lambda: answers(edition.asked("use-channel"), edition.any_time),
+        lambda: answers(edition.asked("use-channel"), edition.grammar.any_time),
         rows=lambda: answers(asked_in_rows(edition), rows.ANY_TIME),
         reason=_BOUNDED,
     )

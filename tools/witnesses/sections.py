@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
-from amqp_sansio.grammar import attachment, branch, commands, connection, demarcation, endpoint, file, message, stream
+from amqp_sansio.grammar import connection, file, message, session, transactions
 from amqp_sansio.grammar.algebra import answered, together
 from amqp_sansio.grammar.automaton import Automaton
 from amqp_sansio.tables import branch as branch_rows
@@ -28,7 +29,7 @@ def _closes() -> Automaton:
 
 def _memory(branches: int) -> Automaton:
     """Returns the limits on how many branches a session has, and how many of them are suspended."""
-    d = demarcation
+    d = transactions
     started = answered(d.START, d.END, d.END_SUSPENDED, most=branches)
     suspended = answered(d.SUSPEND, d.RESUME, d.END_SUSPENDED, most=branches)
     return together(started.prefixes(), suspended.prefixes())
@@ -75,7 +76,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
         Section(
             f"session: attachment, words of the {who}",
             (session_rows.ATTACHMENT[who],),
-            lambda who=who, other=other: attachment.half(who, other),  # type: ignore[misc]
+            lambda who=who, other=other: session.attachment(who, other),  # type: ignore[misc]
             reason=_TAKEN,
         )
         for who, other in OTHERS.items()
@@ -84,7 +85,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
         Section(
             f"session: at the {who}",
             (session_rows.ENDPOINT[who],),
-            lambda who=who, other=other: endpoint.endpoint(who, other),  # type: ignore[misc]
+            lambda who=who, other=other: session.endpoint(who, other),  # type: ignore[misc]
         )
         for who, other in OTHERS.items()
     ],
@@ -92,7 +93,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
         Section(
             f"session: commands of the {who}",
             (session_rows.STREAM[who],),
-            lambda who=who, other=other: commands.half(who, other),  # type: ignore[misc]
+            lambda who=who, other=other: session.commands(who, other),  # type: ignore[misc]
             reason=_COUNTED,
         )
         for who, other in OTHERS.items()
@@ -103,18 +104,18 @@ SECTIONS: Final[tuple[Section, ...]] = (
         Section(
             f"tx and dtx-demarcation, {count}",
             (demarcation_rows.DEMARCATION,),
-            lambda number=number: demarcation.demarcation(number),  # type: ignore[misc]
+            lambda number=number: transactions.demarcation(number),  # type: ignore[misc]
             lambda number=number: _memory(number),  # type: ignore[misc]
             _MEMORY.format(count),
         )
         for number, count in ((1, "one branch"), (2, "two branches"), (3, "three branches"))
     ],
-    Section("dtx-coordination, one session", (branch_rows.BRANCH,), branch.branch),
+    Section("dtx-coordination, one session", (branch_rows.BRANCH,), transactions.branch),
     *[
         Section(
             f"dtx-coordination, {count} sessions",
             (branch_rows.BRANCH,),
-            lambda sessions=sessions: branch.branch(sessions),  # type: ignore[misc]
+            lambda sessions=sessions: transactions.branch(sessions),  # type: ignore[misc]
             reason=_SESSIONS,
             sessions=sessions,
         )
@@ -134,9 +135,9 @@ SECTIONS: Final[tuple[Section, ...]] = (
         lambda: file.staging("server", "client", content_classes.DELIVER),
     ),
     Section("file: delivery", (content_classes.DELIVERY,), file.delivery),
-    Section("stream: quality of service", (content_classes.QOS["stream"],), stream.qos, reason=_ONE_QUESTION),
-    Section("stream: consumer", (content_classes.CONSUMER["stream"],), stream.consumer, reason=_CONSUMERS),
-    Section("stream: publishing", (content_classes.PUBLISHING["stream"],), stream.published),
+    Section("stream: quality of service", (content_classes.QOS["stream"],), partial(file.qos, "stream"), reason=_ONE_QUESTION),
+    Section("stream: consumer", (content_classes.CONSUMER["stream"],), partial(file.consumer, "stream"), reason=_CONSUMERS),
+    Section("stream: publishing", (content_classes.PUBLISHING["stream"],), partial(file.published, "stream")),
     *older.sections(),
 )
 

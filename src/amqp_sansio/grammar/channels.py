@@ -1,18 +1,19 @@
 """Connections and channels of 0-8, 0-9 and 0-9-1, as an observer between client and server may hear them.
 
-The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which.  In the languages here words may cross, and a
+The texts (`texts`) say which method answers which.  In the languages here words may cross, and a
 client may send before its previous request is answered ("synchronous" binds the answering side, which must answer in order).
 "session-traffic" and "work" are everything that a language does not name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.grammar.algebra import answered, any_of, one_of, optional, repeated, sequence, together, words
 from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.grammar.connection import closed, closes, closing
+from amqp_sansio.grammar.notation import Question
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
@@ -239,3 +240,36 @@ def reference(speaker: str) -> Automaton:
 def _from(first: Word, *rest: Word) -> Automaton:
     """Returns conversations with `first` at most once, and none of `rest` before it."""
     return optional(sequence(first, repeated(one_of(*rest))))
+
+
+_Owed: TypeAlias = tuple[tuple[Word, ...], tuple[Word, ...]]
+"""The questions whose answers come in order, and those that may be answered at any time, sorted."""
+
+
+def in_order(questions: Iterable[Question], most: int = 2, any_time: Collection[str] = ()) -> Automaton:
+    """Returns questions and answers: answers come in the order of the questions, those to `any_time` (verbs) at any time.
+
+    At most `most` of each kind are unanswered; methods without an answer may come at any time.  Without a bound it would not be
+    a regular language.  Raises ValueError unless `most` is at least 1.
+    """
+    if most < 1:
+        raise ValueError(f"most must be at least 1, not {most}")
+    answers = {each.word: each.answers for each in questions}
+    free = {ask for ask in answers if ask.partition(":")[2] in any_time}
+
+    def after(owed: _Owed) -> Iterable[tuple[Word, _Owed]]:
+        first, loose = owed
+        if first:
+            yield from [(reply, (first[1:], loose)) for reply in answers[first[0]]]
+        for number, ask in enumerate(loose):
+            yield from [(reply, (first, (*loose[:number], *loose[number + 1 :]))) for reply in answers[ask]]
+        for ask, replies in answers.items():
+            if not replies:
+                yield ask, owed
+            elif ask in free and len(loose) < most:
+                yield ask, (first, tuple(sorted([*loose, ask])))
+            elif ask not in free and len(first) < most:
+                yield ask, ((*first, ask), loose)
+
+    nothing: _Owed = ((), ())
+    return any_of(nothing, after, lambda owed: owed == nothing)

@@ -1,29 +1,27 @@
-"""The stream of commands of one half of a session on one attachment, with the receiver's feedback (class session).
+"""Classes execution, exchange and queue: each command needs no other before it, and has a result at most.
 
-command-point "must be used at least once prior to sending any command data on newly attached transports"; so the other controls
-may come before it.
+In exchange and queue only the client sends commands.  The grammar of class exchange names declare, delete and query; bind,
+unbind and bound were added to the class later, and the grammar of class queue still names bind and unbind.  Class execution has
+no grammar; an exception is the last command of its sender, which then detaches.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
-from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence
+from amqp_sansio.grammar.algebra import one_of, optional, repeated, sequence
 from amqp_sansio.grammar.automaton import Automaton
-from amqp_sansio.grammar.feedback import expected, sets
-
-CONTROLS: Final = ("session.flush", "session.gap", "session.known-completed")
-"""The sender's controls; "session.flush" is one that does not ask for the expected set."""
 
 
-def stream(sender: str) -> Automaton:
-    """Returns the sender's words on one attachment, except flushes that ask for the expected set."""
-    controls = [f"{sender}:{verb}" for verb in CONTROLS]
-    point = f"{sender}:session.command-point"
-    free = repeated(one_of(*controls, point, f"{sender}:command"))
-    return sequence(repeated(one_of(*controls)), optional(sequence(point, free)))
+def execution(speaker: str) -> Automaton:
+    """Returns the commands of one half, until one reports that the session has failed."""
+    anything = repeated(one_of(*[f"{speaker}:{verb}" for verb in ("execution.sync", "execution.result", "command")]))
+    return sequence(anything, optional(f"{speaker}:execution.exception"))
 
 
-def half(sender: str, receiver: str, most: int | None = None) -> Automaton:
-    """Returns the stream with the feedback to it; `most` as for `feedback.expected`."""
-    return interleaved(stream(sender), sets(receiver), expected(receiver, sender, most))
+def exchange() -> Automaton:
+    """Returns the commands of the class in one session."""
+    return repeated(one_of(*[f"client:exchange.{verb}" for verb in ("declare", "delete", "query", "bind", "unbind", "bound")]))
+
+
+def queue() -> Automaton:
+    """Returns the commands of the class in one session."""
+    return repeated(one_of(*[f"client:queue.{verb}" for verb in ("declare", "delete", "purge", "query")]))

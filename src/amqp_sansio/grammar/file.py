@@ -1,7 +1,9 @@
-"""Class file: quality of service, consumers, staging, publication, delivery and acknowledgement.
+"""Classes file and stream: quality of service, consumers, publication and delivery; of file alone staging and acknowledgement.
 
 file = C:QOS S:QOS-OK / C:CONSUME S:CONSUME-OK / C:CANCEL / C:OPEN S:OPEN-OK C:STAGE content / S:OPEN C:OPEN-OK S:STAGE content
 / C:PUBLISH / S:DELIVER / S:RETURN / C:ACK / C:REJECT.  The answers are commands, and come in the order of the questions.
+
+stream = C:QOS S:QOS-OK / C:CONSUME S:CONSUME-OK / C:CANCEL / C:PUBLISH content / S:RETURN / S:DELIVER content
 """
 
 from __future__ import annotations
@@ -47,6 +49,11 @@ def published(name: str = "file") -> Automaton:
     """Returns publish and return: only published messages are returned."""
     publish = f"client:{name}.publish"
     return optional(sequence(publish, repeated(one_of(publish, f"server:{name}.return"))))
+
+
+def stream() -> Automaton:
+    """Returns class stream in one session, with one consumer tag."""
+    return interleaved(qos("stream"), consumer("stream"), published("stream"))
 
 
 def staging(sender: str, receiver: str, uses: str) -> Automaton:

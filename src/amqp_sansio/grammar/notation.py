@@ -34,10 +34,12 @@ class Question(NamedTuple):
 class Grammar:
     """The rules of one text."""
 
-    __slots__ = ("_rules",)
+    __slots__ = ("_rules", "any_time")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, any_time: str = "") -> None:
         """Raises ValueError when the text is not a grammar."""
+        self.any_time: Final = frozenset(any_time.split())
+        """Methods with an answer that are not synchronous: the answer may come at any time."""
         self._rules: Final[dict[str, tuple[str, ...]]] = {}
         for line in re.sub(r"\n[ \t]+", " ", text.strip()).splitlines():
             name, equals, body = line.partition("=")

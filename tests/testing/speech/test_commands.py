@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.grammar import tx
+from amqp_sansio.grammar import transactions
 from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, message, queue
@@ -50,7 +50,7 @@ def test_transfers_count_by_their_mode() -> None:
 
 
 def test_a_subscription_without_accepts() -> None:
-    (step,) = TxVoice(Setting()).say(tx.SUBSCRIBE)
+    (step,) = TxVoice(Setting()).say(transactions.SUBSCRIBE)
     assert isinstance(step.said, message.Subscribe)
     assert step.said.accept_mode == 1
 

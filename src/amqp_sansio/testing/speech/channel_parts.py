@@ -21,12 +21,11 @@ from amqp_sansio.dialects import (
     HEADERS,
     ChannelDialect,
 )
-from amqp_sansio.grammar import channels, text_0_8, text_0_9, text_0_9_1
+from amqp_sansio.grammar import channels, texts
 from amqp_sansio.grammar.algebra import answered, interleaved, together, without
 from amqp_sansio.grammar.automaton import Automaton, Word
-from amqp_sansio.grammar.channels import Traffic
+from amqp_sansio.grammar.channels import Traffic, in_order
 from amqp_sansio.grammar.notation import Grammar, Question
-from amqp_sansio.grammar.pipelines import in_order
 from amqp_sansio.spec.base import BodyContent
 from amqp_sansio.wire.method_frames import CONTENT_BODY, CONTENT_HEADER, HEARTBEAT, METHOD, put_frame
 
@@ -36,8 +35,6 @@ class Edition(NamedTuple):
 
     dialect: ChannelDialect
     grammar: Grammar
-    any_time: frozenset[str]
-    """Methods that may be answered at any time."""
     marks: tuple[str, ...] = ()
     """The authors of the additions that it includes."""
 
@@ -70,12 +67,12 @@ class Edition(NamedTuple):
 
 
 EDITIONS: Final = (
-    Edition(AMQP_0_9_1, text_0_9_1.GRAMMAR, text_0_9_1.ANY_TIME, (text_0_9_1.RABBITMQ,)),
-    Edition(AMQP_0_9, text_0_9.GRAMMAR, text_0_9.ANY_TIME),
-    Edition(AMQP_0_9_UNBIND, text_0_9.GRAMMAR, text_0_9.ANY_TIME, (text_0_9.CLASS_QUEUE,)),
-    Edition(AMQP_0_9_RABBITMQ, text_0_9.GRAMMAR, text_0_9.ANY_TIME, (text_0_9.RABBITMQ,)),
-    Edition(AMQP_0_8, text_0_8.GRAMMAR, text_0_8.ANY_TIME),
-    Edition(AMQP_0_8_UNBIND, text_0_8.GRAMMAR, text_0_8.ANY_TIME, (text_0_8.EXCERPT,)),
+    Edition(AMQP_0_9_1, texts.GRAMMAR_0_9_1, (texts.RABBITMQ,)),
+    Edition(AMQP_0_9, texts.GRAMMAR_0_9),
+    Edition(AMQP_0_9_UNBIND, texts.GRAMMAR_0_9, (texts.CLASS_QUEUE,)),
+    Edition(AMQP_0_9_RABBITMQ, texts.GRAMMAR_0_9, (texts.RABBITMQ,)),
+    Edition(AMQP_0_8, texts.GRAMMAR_0_8),
+    Edition(AMQP_0_8_UNBIND, texts.GRAMMAR_0_8, (texts.EXCERPT,)),
 )
 """The editions that have a grammar."""
 
@@ -284,7 +281,7 @@ def _parts(edition: Edition) -> Iterator[ChannelPart]:
         yield ChannelPart(
             edition,
             f"answers to the {who}",
-            lambda _, asked=asked: in_order(asked, 1, edition.any_time),  # type: ignore[misc]
+            lambda _, asked=asked: in_order(asked, 1, edition.grammar.any_time),  # type: ignore[misc]
             rules=_REPLIES,
             asks=frozenset([each.word for each in asked]),
         )

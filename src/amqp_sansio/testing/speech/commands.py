@@ -8,8 +8,7 @@ from typing import ClassVar, Final
 
 from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.engine.demarcation import Demarcation, XidKey
-from amqp_sansio.grammar import demarcation
-from amqp_sansio.grammar import tx as tx_grammar
+from amqp_sansio.grammar import transactions
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
 from amqp_sansio.kernel.serials import RangeSet
@@ -197,8 +196,8 @@ class TxVoice(Client):
             "client:tx.select": tx.Select(),
             "client:tx.commit": tx.Commit(),
             "client:tx.rollback": tx.Rollback(),
-            tx_grammar.SUBSCRIBE: message.Subscribe(self.q, "d", 1, 0),
-            tx_grammar.CANCEL: message.Cancel("d"),
+            transactions.SUBSCRIBE: message.Subscribe(self.q, "d", 1, 0),
+            transactions.CANCEL: message.Cancel("d"),
         }
 
     def say(self, word: Word) -> list[Step]:
@@ -221,7 +220,7 @@ class DtxVoice(TxVoice):
             self._subscribed += 1
         elif isinstance(said, Command) and (verb := self._book.verb(said)) is not None:
             self._book.said(verb, said, None)
-            self._begun += verb == demarcation.START.partition(":")[2]
+            self._begun += verb == transactions.START.partition(":")[2]
 
     def _xid(self, key: XidKey | None) -> Xid:
         """Returns the branch; an unused one when there is none."""
@@ -230,13 +229,13 @@ class DtxVoice(TxVoice):
     def commands(self) -> dict[Word, Command]:
         active, suspended = self._xid(self._book.associated), self._xid(next(iter(self._book.suspended), None))
         return super().commands() | {
-            demarcation.SELECT: dtx.Select(),
-            demarcation.START: dtx.Start(self.setting.xid(b"%d" % self._begun)),
-            demarcation.RESUME: dtx.Start(suspended, resume=True),
-            demarcation.END: dtx.End(active),
-            demarcation.SUSPEND: dtx.End(active, suspend=True),
-            demarcation.END_SUSPENDED: dtx.End(suspended),
-            tx_grammar.SUBSCRIBE: message.Subscribe(self.q, f"d{self._subscribed}", 1, 0),
+            transactions.SELECT: dtx.Select(),
+            transactions.START: dtx.Start(self.setting.xid(b"%d" % self._begun)),
+            transactions.RESUME: dtx.Start(suspended, resume=True),
+            transactions.END: dtx.End(active),
+            transactions.SUSPEND: dtx.End(active, suspend=True),
+            transactions.END_SUSPENDED: dtx.End(suspended),
+            transactions.SUBSCRIBE: message.Subscribe(self.q, f"d{self._subscribed}", 1, 0),
         }
 
 

@@ -8,22 +8,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
-from amqp_sansio.grammar import (
-    assembly,
-    attachment,
-    branch,
-    commands,
-    connection,
-    demarcation,
-    exchange,
-    execution,
-    file,
-    message,
-    queue,
-    stream,
-    subscription,
-    tx,
-)
+from amqp_sansio.grammar import assembly, commands, connection, file, message, session, transactions
 from amqp_sansio.grammar.algebra import one_of, repeated, sequence, together, without, words
 from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.testing.speech.commands import (
@@ -110,7 +95,7 @@ def _asked() -> Automaton:
 
 def _branch() -> Automaton:
     """Returns the branch without what neither side can send: the session's end, its timeout, an administrator's decision."""
-    return without(branch.branch(), "session:ended", branch.TIMEOUT, "administrator:complete")
+    return without(transactions.branch(), "session:ended", transactions.TIMEOUT, "administrator:complete")
 
 
 def _connection() -> Automaton:
@@ -130,23 +115,23 @@ def _delivery(no_ack: bool) -> Automaton:
 
 def _consumed(name: str) -> Automaton:
     """Returns a consumer as far as the client controls it: without deliveries, which are up to the server."""
-    return without((file if name == "file" else stream).consumer(), f"server:{name}.deliver")
+    return without(file.consumer(name), f"server:{name}.deliver")
 
 
 PARTS: Final[dict[str, Part]] = {
     part.name: part
     for part in (
         Part("connection", _connection, ConnectionVoice, "nothing", _client_connection),
-        Part("session: attachment", lambda: _both(attachment.half), AttachmentVoice, "connection", _asked),
+        Part("session: attachment", lambda: _both(session.attachment), AttachmentVoice, "connection", _asked),
         # Of the flushes that ask for `expected`, one at a time is unanswered.
         Part(
             "session: commands",
-            lambda: _both(commands.half),
+            lambda: _both(session.commands),
             StreamVoice,
             "session",
-            partial(commands.half, "client", "server", 1),
+            partial(session.commands, "client", "server", 1),
         ),
-        Part("execution", lambda: without(execution.execution("client"), "client:execution.result"), ExecutionVoice),
+        Part("execution", lambda: without(commands.execution("client"), "client:execution.result"), ExecutionVoice),
         *[
             Part(
                 f"message: {('explicit', 'none')[accept]}, {('pre-acquired', 'not-acquired')[acquire]}",
@@ -156,21 +141,21 @@ PARTS: Final[dict[str, Part]] = {
             for accept in (0, 1)
             for acquire in (0, 1)
         ],
-        Part("message: subscription", subscription.conversation, SubscriptionVoice),
-        Part("tx", tx.subscribed, TxVoice),
-        Part("dtx: demarcation", lambda: demarcation.dtx(2), DtxVoice),
+        Part("message: subscription", message.subscription_with_credit, SubscriptionVoice),
+        Part("tx", transactions.subscribed, TxVoice),
+        Part("dtx: demarcation", lambda: transactions.dtx(2), DtxVoice),
         Part("dtx: branch", _branch, BranchVoice),
-        Part("exchange", exchange.exchange, ModelVoice),
-        Part("queue", queue.queue, ModelVoice),
+        Part("exchange", commands.exchange, ModelVoice),
+        Part("queue", commands.queue, ModelVoice),
         Part("file: quality of service", file.qos, ContentVoice),
         Part("file: consumer", file.consumer, ContentVoice, alone=lambda: _consumed("file")),
         Part("file: publishing", file.published, ContentVoice),
         Part("file: staging", lambda: file.staging("client", "server", "file.publish"), StagingVoice),
         Part("file: delivery", lambda: _delivery(False), DeliveryVoice),
         Part("file: delivery without ack", lambda: _delivery(True), NoAckVoice),
-        Part("stream: quality of service", stream.qos, StreamClassVoice),
-        Part("stream: consumer", stream.consumer, StreamClassVoice, alone=lambda: _consumed("stream")),
-        Part("stream: publishing", stream.published, StreamClassVoice),
+        Part("stream: quality of service", partial(file.qos, "stream"), StreamClassVoice),
+        Part("stream: consumer", partial(file.consumer, "stream"), StreamClassVoice, alone=lambda: _consumed("stream")),
+        Part("stream: publishing", partial(file.published, "stream"), StreamClassVoice),
         Part("assembly: commands", lambda: assembly.commands("client"), AssemblyVoice),
         Part("assembly: controls", lambda: assembly.controls("client"), AssemblyVoice),
     )
