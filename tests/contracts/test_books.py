@@ -29,8 +29,8 @@ WHOSE = (
 OUR = "a word that we said, until it is over: the voice is to say the next one"
 
 REASONS: dict[str, str] = {
-    "engine/channel_witness.py ConversationWitness._channels": "= channels",
-    "engine/channel_witness.py ConversationWitness._open": "= channels",
+    "engine/channel_checker.py ConversationWitness._channels": "= channels",
+    "engine/channel_checker.py ConversationWitness._open": "= channels",
     "engine/channels/endpoint.py Channels.used": "= channels",
     "engine/channels/endpoint.py Channels._requests": "= channels",
     "engine/channels/endpoint.py Channels._free": "= channels",
@@ -60,8 +60,8 @@ REASONS: dict[str, str] = {
     "engine/subscription.py Subscriptions.completed": LATER,
     "engine/subscription.py Subscribers.flushes": "our own deliveries: when a flush is executed is ours to say",
     "engine/subscription.py Subscribers.windows": "our own deliveries: the subscriber itself, not its name",
-    "engine/witness.py Witness._channels": "= channels",
-    "engine/witness_stream.py StreamWitness._known": "strict only: what the sender said it knows, for the letter of completed",
+    "engine/session_checker.py Witness._channels": "= channels",
+    "engine/witness.py StreamWitness._known": "strict only: what the sender said it knows, for the letter of completed",
     "captures/beginnings.py Beginning._reached": "= the two sides",
     "captures/beginnings.py Beginning.firsts": "= the two sides",
     "captures/columns/heads.py Records.wrong": "= records",

@@ -20,7 +20,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "engine.session",
         "engine.inbound", "engine.outbound", "engine.client", "engine.server",
         "tables.session", "tables.transfer", "engine.session_checker", "engine.witness",
-        "engine.witness_stream", "broker.fronts.sessions",
+        "broker.fronts.sessions",
     ),
     "channels": (
         "spec.fields", "spec.methods", "spec.reply_codes", "wire.field_tables", "wire.flat_tables", "wire.layouts.methods",
@@ -28,7 +28,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "wire.layouts.reply_codes", "wire.layouts.v0_8", "wire.layouts.v0_9", "wire.method_codec",
         "wire.method_frames", "wire.method_reader", "engine.channel_checker", "engine.channel_witness",
         "engine.channels", "engine.channel_client", "engine.channel_server", "events.channel",
-        "engine.channel_witness_use",
         "ledger.consumer_tags", "ledger.pending_replies", "ledger.tags", "tables.channel",
         "tables.channel_connection", "engine.sasl.amqplain",
         "conversation.channels",
@@ -42,8 +41,7 @@ COMMON = (
     "broker.durable_state",
     "config", "conversation.attempts", "conversation.base_client",
     "engine.client_handshake", "engine.connection", "engine.doorstep",
-    "engine.ear", "engine.findings", "engine.guess", "engine.observer_snapshot",
-    "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection",
+    "engine.findings", "engine.guess", "engine.server_handshake", "protocol", "tables.connection",
     "wire.codec", "wire.framing", "wire.reading",
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""

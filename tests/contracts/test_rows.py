@@ -36,7 +36,7 @@ SOURCE = Path(amqp_sansio.__file__).parent
 ENDS = [
     path.name
     for path in (SOURCE / "engine").glob("*.py")
-    if not path.name.startswith(("witness", "observer", "ear"))
+    if not path.name.startswith(("witness", "observer", "session_checker", "checker"))
 ]  # fmt: skip
 """The files of the roles."""
 
@@ -47,11 +47,11 @@ OWN = {
     "two-phase commit, one branch": ({"client"}, "a coordinator keeps it for itself"),
     "channel": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_checker.py"),
     "channel mode": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_checker.py"),
-    "reference of the client": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_witness_use.py"),
-    "reference of the server": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_witness_use.py"),
+    "reference of the client": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_witness.py"),
+    "reference of the server": (set(), "the observer of the older dialects walks it: tests/engine/test_channel_witness.py"),
     "connection handshake, pipelined": (
         set(),
-        "the observer of the older dialects walks it: tests/engine/test_channel_witness.py",
+        "the observer of the older dialects walks it: tests/engine/test_channel_checker.py",
     ),
     "dtx branch": (set(), "the broker's coordinator walks it: tests/broker/transactions"),
     "transfer, accept-mode none": ({"client", "observer"}, "what a client publishes so is over for its server when it came"),

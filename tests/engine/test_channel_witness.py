@@ -1,269 +1,258 @@
-"""The witness of a whole conversation: limits, endings, what is lost."""
+"""What a channel is used for: consumers and their limits, flow, settling of what need not be settled."""
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 
 import pytest
-from tests.families.channels import (
-    ALL,
-    EIGHT,
-    NINE,
-    ONE,
-    Said,
-    broken,
-    c,
-    content,
-    frame,
-    notes,
-    observe,
-    opened,
-    opening,
-    s,
-    told,
-)
+from tests.families.channels import EIGHT, NINE, ONE, Said, broken, c, content, frame, notes, observe, opening, s, told
 from tests.steps import assert_linear
 
-from amqp_sansio.engine.channel_witness import OpeningWitness
-from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.observed import Speaker
-from amqp_sansio.engine.observer import Observer
-from amqp_sansio.limits import DEFAULT_LIMITS, MAX_CHANNELS, Limits
-from amqp_sansio.spec.connection import Start, StartOk, Tune, TuneOk
-from amqp_sansio.spec.fields import as_fields
+from amqp_sansio.dialects import ChannelDialect
+from amqp_sansio.engine.checker import Speaker
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import BodyContent
 
 
-def heard(*controls: Start | StartOk | Tune | TuneOk) -> tuple[OpeningWitness, list[str]]:
-    findings = Findings(False, DEFAULT_LIMITS)
-    witness = OpeningWitness(findings)
-    for control in controls:
-        witness.hear(control)
-    return witness, [each.rule for each in findings.found]
+def deliver(tag: int, consumer: str = "t") -> Said:
+    return "S", frame(ONE, "basic.deliver", consumer_tag=consumer, delivery_tag=tag) + content(b"m")
 
 
-@pytest.mark.parametrize("pipelined", [False, True])
+@pytest.mark.parametrize("no_ack", [False, True])
+def test_what_is_got(no_ack: bool) -> None:
+    got: Said = "S", frame(ONE, "basic.get-ok", delivery_tag=1) + content(b"m")
+    assert told(c("basic.get", no_ack=no_ack), got, c("basic.ack", delivery_tag=1)) == (
+        ["C delivery-tag.twice"] if no_ack else []
+    )
+
+
+@pytest.mark.parametrize(("most", "known"), [(1, False), (2, True), (3, True)])
+def test_ranges_of_tags_that_are_followed(most: int, known: bool) -> None:
+    words = [c("basic.consume", consumer_tag="t"), *[deliver(tag) for tag in (1, 2, 3)], c("basic.ack", delivery_tag=2)]
+    found = told(*words, c("basic.ack", delivery_tag=9), limits=Limits(ranges=most))
+    assert found == (["C delivery-tag.unknown"] if known else ["limits.ranges"])
+
+
+# A side that has agreed to stop says no contents until it is asked to go on.
+@pytest.mark.parametrize("strict", [False, True])
+def test_flow(strict: bool) -> None:
+    publish: Said = "C", frame(ONE, "basic.publish") + content(b"m")
+    stop = [s("channel.flow", active=False), publish, c("channel.flow-ok", active=False)]
+    late = ["C channel.flow-ok"] if strict else ["channel.flow-ok"]
+    assert told(*stop, strict=strict) == []
+    assert told(*stop, publish, publish, strict=strict) == late  # once
+    assert told(*stop, s("channel.flow", active=True), publish, c("channel.flow-ok", active=True), publish, strict=strict) == []
+    again = [s("channel.flow", active=True), s("channel.flow", active=False), c("channel.flow-ok", active=True), publish]
+    assert told(*stop, *again, strict=strict) == []
+    asked = [s("channel.flow", active=False), s("channel.flow", active=True), c("channel.flow-ok", active=False), publish]
+    assert told(*asked, strict=strict) == []
+
+
+def test_the_client_stops_deliveries_too() -> None:
+    words = [
+        c("basic.consume", consumer_tag="t"),
+        s("basic.consume-ok", consumer_tag="t"),
+        c("channel.flow", active=False),
+        deliver(1),
+        s("channel.flow-ok", active=False),
+    ]
+    got: Said = "S", frame(ONE, "basic.get-ok", delivery_tag=2) + content(b"m")
+    assert told(*words, c("basic.get"), got) == []  # what is asked for by name comes
+    assert told(*words, deliver(2)) == ["channel.flow-ok"]
+
+
+def test_rolled_back_settling_is_settled_again() -> None:
+    words = [c("tx.select"), c("basic.consume", consumer_tag="t"), deliver(1), c("basic.ack", delivery_tag=1), c("tx.rollback")]
+    assert told(*words, c("basic.ack", delivery_tag=1)) == []
+    assert told(*words[:-1], c("tx.commit"), c("basic.ack", delivery_tag=1)) == ["C delivery-tag.twice"]
+
+
+def test_many_recoveries_cost_linear() -> None:
+    def work(count: int) -> Callable[[], object]:
+        said: list[Said] = [c("basic.consume", consumer_tag="t")]
+        said += [deliver(tag) for tag in range(1, 2 * count + 1)]
+        said.append(("C", b"".join([frame(ONE, "basic.ack", delivery_tag=tag) for tag in range(1, 2 * count, 2)])))
+        said.append(("C", (frame(ONE, "basic.recover") + frame(ONE, "basic.ack", delivery_tag=2, multiple=True)) * count))
+        return lambda: observe([*opening(ONE), *said])
+
+    assert_linear(work, 100)
+
+
+def test_several_are_confirmed_at_once() -> None:
+    publish: Said = "C", frame(ONE, "basic.publish") + content(b"m")
+    words: list[Said] = [c("confirm.select"), *[publish] * 3, s("basic.ack", delivery_tag=2, multiple=True)]
+    assert told(*words, s("basic.nack", delivery_tag=3)) == []
+    assert told(*words, s("basic.ack", delivery_tag=1)) == ["S confirm.twice"]
+
+
+def test_what_a_channel_is_used_for_behind_its_close_is_not_known() -> None:
+    used = [c("tx.select"), s("tx.select-ok"), c("channel.close", reply_code=200), s("channel.close-ok")]
+    assert told(*used, c("queue.declare"), s("queue.purge-ok")) == ["C channel.closed"]
+
+
+def test_answers_out_of_their_order_are_a_note() -> None:
+    words = [c("tx.select"), c("queue.declare"), s("queue.declare-ok"), s("tx.select-ok")]
+    assert told(*words) == ["reply.order"]
+    assert told(*words, strict=True) == ["S reply.order"]
+    assert told(c("tx.select"), c("queue.declare"), s("tx.select-ok"), s("queue.declare-ok")) == []
+
+
+def test_what_some_versions_do_not_answer_holds_nothing_up() -> None:
+    assert told(c("basic.recover"), c("basic.qos"), s("basic.qos-ok")) == []
+
+
+def test_an_error_ends_all_that_was_asked() -> None:
+    words = [c("queue.declare"), s("channel.close", reply_code=404), c("channel.close-ok"), c("channel.open")]
+    assert told(*words, s("channel.open-ok"), s("queue.declare-ok")) == ["channel.close", "S reply.unasked"][::-1]
+
+
+def test_the_server_asks_too() -> None:
+    assert told(s("channel.flow", active=True), c("channel.flow-ok", active=True)) == []
+    assert told(c("channel.flow-ok", active=True)) == ["C reply.unasked"]
+
+
+def test_what_was_asked_before_a_close_may_still_be_answered() -> None:
+    closing = [c("queue.declare"), s("channel.flow", active=True), c("channel.close", reply_code=200)]
+    assert told(*closing, s("queue.declare-ok"), s("channel.close-ok")) == []
+    assert told(*closing, s("queue.purge-ok")) == ["S reply.other"]
+    assert told(*closing, c("channel.flow-ok", active=True)) == ["C channel.closed"]
+    refusing = [s("channel.flow", active=True), s("channel.close", reply_code=404), c("channel.flow-ok", active=True)]
+    assert told(*refusing, c("channel.close-ok")) == ["channel.close"]
+
+
+def test_what_was_asked_before_the_connection_is_closed_may_still_be_answered() -> None:
+    words: list[Said] = [("C", frame(ONE, "connection.close", 0, reply_code=200)), s("queue.declare-ok")]
+    assert told(c("queue.declare"), *words, ("S", frame(ONE, "connection.close-ok", 0))) == []
+
+
+@pytest.mark.parametrize("dialect", [NINE, EIGHT], ids=lambda dialect: dialect.name)
+def test_what_the_version_does_not_answer_is_not_awaited(dialect: ChannelDialect) -> None:
+    recover: Said = "C", frame(dialect, "basic.recover")
+    answer: Said = "S", frame(dialect, "basic.qos-ok")
+    assert told(recover, recover, answer, dialect=dialect, limits=Limits(replay_commands=1)) == ["S reply.unasked"]
+
+
+@pytest.mark.parametrize(("most", "known"), [(1, False), (2, True), (3, True)])
+def test_answers_that_are_awaited(most: int, known: bool) -> None:
+    words = [c("queue.declare"), c("queue.declare"), s("queue.purge-ok")]
+    assert told(*words, limits=Limits(replay_commands=most)) == (["S reply.other"] if known else ["limits.replay_commands"])
+
+
+# Whoever asks and answers what was not asked makes linear cost, as does who settles what came again.
 @pytest.mark.parametrize(
-    ("answer", "rules"),
+    ("asks", "answers"),
     [
-        (TuneOk(2047, 131072), []),
-        (TuneOk(1, 4096), []),
-        (TuneOk(2048, 131072), ["connection.tune-ok.channel-max.upper-limit"]),
-        (TuneOk(0, 131072), ["connection.tune-ok.channel-max.upper-limit"]),
-        (TuneOk(2047, 131073), ["connection.tune-ok.frame-max.upper-limit"]),
-        (TuneOk(2047, 0), ["connection.tune-ok.frame-max.upper-limit"]),
-        (TuneOk(2047, 4095), ["connection.tune-ok.frame-max.minimum"]),
+        (["queue.declare"], ["basic.qos-ok"]),
+        (["queue.declare", "basic.qos"], ["basic.qos-ok"]),
+        (["basic.recover"], ["basic.recover-ok"]),
     ],
 )
-def test_answers_to_an_offer(answer: TuneOk, rules: list[str], pipelined: bool) -> None:
-    offer = Tune(2047, 131072)
-    witness, found = heard(answer, offer) if pipelined else heard(offer, answer)
-    assert found == rules
-    assert witness.agreed
-    assert (witness.channels, witness.frame_max) == (answer.channel_max or MAX_CHANNELS, answer.max_frame_size)
-
-
-def test_without_a_bound_all_may_be_asked_for() -> None:
-    assert heard(Tune(0, 0), TuneOk(65535, 0))[1] == []
-    assert heard(Tune(0, 100))[1] == ["connection.tune.frame-max.minimum"]
-
-
-@pytest.mark.parametrize("pipelined", [False, True])
-def test_a_mechanism_that_was_not_offered(pipelined: bool) -> None:
-    start, answer = Start({}, ("PLAIN",), ()), StartOk({}, "X", b"", "")
-    assert heard(*((answer, start) if pipelined else (start, answer)))[1] == ["connection.start-ok.mechanism.validity"]
-
-
-def test_capabilities() -> None:
-    witness, _ = heard(Start(as_fields({"capabilities": {"a": True, "b": False}}), ("PLAIN",), ()))
-    assert [witness.able("server", each) for each in "abc"] == [True, False, False]
-    assert witness.able("client", "a") is None
-    assert heard(StartOk({"capabilities": 7}, "PLAIN"))[0].able("client", "a") is False
-
-
-@pytest.mark.parametrize(("most", "told"), [(2, True), (3, False), (4, False)])
-def test_channels_that_are_followed(most: int, told: bool) -> None:
-    """One more than are followed: the others are forgotten, and nobody is accused of what depends on them."""
-    found = observe([*opening(ONE, opens=3), ("C", frame(ONE, "tx.commit", 1))], limits=Limits(channels=most))
-    assert ("limits.channels" in notes(found)) is told
-    assert broken(found) == ([] if told else ["C tx.select-required"])
-
-
-ENDINGS = {
-    "connection.eof": [],
-    "connection.close-ok": [("C", frame(ONE, "connection.close", 0, reply_code=200))],
-    "": [("C", frame(ONE, "connection.close", 0, reply_code=200)), ("S", frame(ONE, "connection.close-ok", 0))],
-}
-
-
-@pytest.mark.parametrize("note", ENDINGS)
-def test_endings(note: str) -> None:
-    watch = Observer(dialects=ALL)
-    for who, octets in [*opening(ONE), *ENDINGS[note]]:
-        watch.receive_data("C" if who == "C" else "S", octets)
-    watch.receive_eof("S")
-    watch.receive_eof("C")
-    assert notes(list(watch.events())) == ([note] if note else [])
-
-
-def test_what_was_asked_at_the_wrong_time_may_be_answered() -> None:
-    words = [("C", frame(ONE, "connection.open", 0)), ("S", frame(ONE, "connection.open-ok", 0))]
-    assert broken(observe([*opening(ONE), *[("C" if who == "C" else "S", octets) for who, octets in words]])) == [
-        "C connection.sequence"
-    ]
-
-
-def test_a_content_that_breaks_off_is_nobodys_tag() -> None:
-    deliver = frame(ONE, "basic.deliver", consumer_tag="t", delivery_tag=1)
-    words = [
-        ("C", frame(ONE, "basic.consume", consumer_tag="t")),
-        ("S", frame(ONE, "basic.consume-ok", consumer_tag="t") + deliver + content(size=4) + frame(ONE, "basic.qos-ok")),
-        ("C", frame(ONE, "basic.ack", delivery_tag=1)),
-    ]
-    found = observe([*opening(ONE), *[("C" if who == "C" else "S", octets) for who, octets in words]])
-    assert broken(found) == ["S content.interrupted", "S reply.unasked"]
-
-
-def test_a_channel_that_is_opened_anew_knows_nothing_of_before() -> None:
-    words = [
-        ("C", frame(ONE, "tx.select")),
-        ("S", frame(ONE, "tx.select-ok")),
-        ("C", frame(ONE, "channel.close", reply_code=200)),
-        ("S", frame(ONE, "channel.close-ok")),
-        *opened(ONE, 1),
-        ("C", frame(ONE, "tx.commit")),
-    ]
-    said = [*opening(ONE), *[("C" if who == "C" else "S", octets) for who, octets in words]]
-    assert broken(observe(said)) == ["C tx.select-required"]
-
-
-# Channels beyond what was agreed on, and units heard while frames are looked for, cost the same each.
-@pytest.mark.parametrize("gaps", [False, True])
-def test_many_channels_cost_linear(gaps: bool) -> None:
+def test_many_words_cost_linear(asks: list[str], answers: list[str]) -> None:
     def work(count: int) -> Callable[[], object]:
-        watch = Observer(dialects=ALL)
-        said = [*opening(NINE, channels=1, opens=0), *[each for n in range(2, count) for each in opened(NINE, n)]]
-
-        def run() -> None:
-            for at, (who, octets) in enumerate(said):
-                watch.receive_data(who, octets)
-                if gaps and at > 6:
-                    watch.receive_gap("C" if who == "S" else "S", 1)
-                list(watch.events())
-
-        return run
+        said: list[Said] = [
+            ("C", b"".join([frame(ONE, verb) * count for verb in asks])),
+            ("S", b"".join([frame(ONE, verb) * count for verb in answers])),
+        ]
+        return lambda: observe([*opening(ONE), *said])
 
     assert_linear(work, 200)
 
 
-def test_a_server_that_sends_a_header_before_the_client_has_spoken_is_a_note() -> None:
-    found = observe([("S", ONE.header), *opening(ONE)])
-    assert "connection.protocol-header" in notes(found)
-    assert broken(found) == []
+def said(*verbs: str, who: Speaker = "C", name: bytes = b"r") -> list[tuple[Speaker, bytes]]:
+    """What a side says of one reference, each answered."""
+    found: list[tuple[Speaker, bytes]] = []
+    for verb in verbs:
+        if verb == "transfer":
+            found.append((who, frame(NINE, "message.transfer", body=BodyContent(name, True))))
+        else:
+            found.append((who, frame(NINE, f"message.{verb}", reference=name)))
+        answer = "message.offset" if verb == "resume" else "message.ok"
+        found.append(("S" if who == "C" else "C", frame(NINE, answer)))
+    return found
 
 
-def test_words_of_the_wrong_side_change_nothing() -> None:
-    words = [("S", frame(ONE, "tx.select")), ("C", frame(ONE, "connection.open-ok", 0)), ("C", frame(ONE, "basic.qos"))]
-    said = [*opening(ONE), *[("C" if who == "C" else "S", octets) for who, octets in words]]
-    assert broken(observe(said)) == ["S method.direction", "C method.direction"]
-
-
-# ack, nack and cancel by the server, and cancel-ok by the client, are RabbitMQ's extensions of 0-9-1.
-@pytest.mark.parametrize(("who", "verb"), [("S", "basic.ack"), ("S", "basic.cancel"), ("C", "basic.cancel-ok")])
-def test_what_only_rabbitmq_lets_a_side_say(who: Speaker, verb: str) -> None:
-    assert broken(observe([*opening(EIGHT), (who, frame(EIGHT, verb))])) == [f"{who} method.direction"]
-    assert f"{who} method.direction" not in broken(observe([*opening(ONE), (who, frame(ONE, verb))]))
-
-
+@pytest.mark.parametrize("who", ["C", "S"])
 @pytest.mark.parametrize(
-    ("said", "wrong"),
+    ("verbs", "rule"),
     [
-        (["C channel.resume", "C tx.select", "S channel.ok", "C channel.ping", "S channel.ok", "S tx.select-ok"], ""),
-        (["C channel.resume", "S channel.ok", "C channel.close", "S channel.close-ok", "C channel.resume"], ""),
-        (["C channel.resume", "S tx.select-ok"], "S channel.closed"),
-        (["C channel.resume", "S channel.ok", "S channel.ok"], "S reply.unasked"),
-        (["C channel.resume", "S channel.open-ok"], "S reply.unasked"),
-        (["C channel.resume", "C channel.close", "S channel.close-ok"], "S reply.unasked"),
+        (("open", "append", "transfer", "checkpoint", "close", "resume", "append", "close"), ""),
+        (("open", "open"), "message.open.reference.duplicate-reference"),
+        (("open", "resume"), "message.resume.reference.non-existent-reference"),
+        (("append",), "message.append.reference.non-existent-reference"),
+        (("transfer",), "message.transfer.reference.non-existent-reference"),
+        (("open", "close", "checkpoint"), "message.checkpoint.reference.non-existent-reference"),
+        (("open", "close", "close"), "message.close.reference.non-existent-reference"),
     ],
 )
-def test_a_channel_that_is_resumed(said: list[str], wrong: str) -> None:
-    words = [(each[0], frame(NINE, each[2:])) for each in said]
-    found = observe([*opening(NINE, opens=0), *[("C" if who == "C" else "S", octets) for who, octets in words]])
-    assert broken(found) == ([wrong] if wrong else [])
+def test_lives_of_a_reference(who: Speaker, verbs: tuple[str, ...], rule: str) -> None:
+    found = observe([*opening(NINE), *said(*verbs, who=who)])
+    assert broken(found) == ([f"{who} {rule}"] if rule else [])
 
 
-# What the client says behind its open is on its way when the server sends it elsewhere, or speaks another version.
-def test_what_is_on_its_way_to_a_server_that_is_gone() -> None:
-    ahead = ["connection.start-ok", "connection.tune-ok", "connection.open"]
-    first = [("C", NINE.header), *[("C", frame(NINE, verb, 0)) for verb in ahead]]
-    late = ("C", frame(NINE, "channel.open"))
-    refused = [first[0], ("S", ONE.header), *first[1:], late]
-    asked = [*first, *[("S", frame(NINE, f"connection.{verb}", 0)) for verb in ("start", "tune", "redirect")], late]
-    for said in (refused, asked):
-        found = observe([("C" if who == "C" else "S", octets) for who, octets in said])
-        assert [each for each in broken(found) if "sequence" in each or "channel" in each or "open" in each] == []
+def test_a_reference_belongs_to_the_side_and_channel_that_opened_it() -> None:
+    other = said("append", who="S")
+    assert broken(observe([*opening(NINE), *said("open"), *other])) == ["S message.append.reference.non-existent-reference"]
+    again = ("C", frame(NINE, "message.open", 2, reference=b"r"))
+    assert broken(observe([*opening(NINE, opens=2), *said("open"), ("C", again[1])])) == []
 
 
-def test_a_secret_may_be_updated_before_the_answer_to_open() -> None:
-    said = opening(ONE, opens=0)
-    update = ("C", frame(ONE, "connection.update-secret", 0, new_secret=b"s", reason="r"))
-    words = [*said[:-1], update, said[-1], ("S", frame(ONE, "connection.update-secret-ok", 0))]
-    assert broken(observe([("C" if who == "C" else "S", octets) for who, octets in words])) == []
+@pytest.mark.parametrize(("most", "told"), [(1, True), (2, False), (3, False)])
+def test_references_that_are_followed(most: int, told: bool) -> None:
+    """One more than are followed: nobody is accused of what nobody remembers."""
+    both = [*said("open", name=b"a"), *said("open", name=b"b")]
+    wrong = said("close", "close", name=b"b")
+    found = observe([*opening(NINE), *both, *wrong], limits=Limits(subscriptions=most))
+    assert ("limits.subscriptions" in notes(found)) is told
+    assert broken(found) == ([] if told else ["C message.close.reference.non-existent-reference"])
 
 
-def test_a_word_at_the_wrong_time_may_be_answered() -> None:
-    late = [c("channel.close", reply_code=200), c("queue.declare"), s("queue.declare-ok"), s("channel.close-ok")]
-    assert told(*late) == ["C channel.closed"]
-
-
-def delivery(tag: int) -> Said:
-    return "S", frame(ONE, "basic.deliver", consumer_tag="t", delivery_tag=tag) + content(b"m")
-
-
-def test_what_was_delivered_at_the_wrong_time_may_be_acknowledged() -> None:
-    """The server speaks behind its close: the breach is its own, and the client answers what came."""
-    consuming = [c("basic.consume", consumer_tag="t"), s("basic.consume-ok", consumer_tag="t"), delivery(1)]
-    ack = c("basic.ack", delivery_tag=2)
-    assert told(*consuming, ack) == ["C delivery-tag.unknown"]
-    assert told(*consuming, s("channel.close", reply_code=200), delivery(2), ack) == ["S channel.closed"]
-    close: Said = "S", frame(ONE, "connection.close", 0, reply_code=200)
-    assert told(*consuming, close, delivery(2), ack) == ["S connection.closed"]
-
-
-def test_a_channel_that_was_never_opened_may_be_open_to_the_other_side() -> None:
-    words = [
-        c("channel.close", reply_code=200),
-        s("channel.close-ok"),
-        c("queue.declare"),
-        s("queue.declare-ok"),
-        c("tx.commit"),
+# "A recipient MUST NOT acknowledge a message until its reference is closed": other answers pass it.
+def test_the_answer_to_a_transfer_by_reference_may_come_last() -> None:
+    words: list[tuple[Speaker, bytes]] = [
+        ("C", frame(NINE, "message.open", reference=b"r")),
+        ("C", frame(NINE, "message.transfer", body=BodyContent(b"r", True))),
+        ("C", frame(NINE, "message.resume", reference=b"s")),
+        ("C", frame(NINE, "message.get")),
+        ("S", frame(NINE, "message.offset")),
+        ("S", frame(NINE, "message.empty")),
+        ("S", frame(NINE, "message.ok")),
+        ("S", frame(NINE, "message.ok")),
     ]
-    assert told(*words) == ["C channel.closed"]
+    assert broken(observe([*opening(NINE), *words], strict=True)) == []
 
 
-def test_an_idle_channel_is_a_few_hundred_octets() -> None:
-    watch = Observer(dialects=ALL)
-
-    def hear(first: int, last: int) -> None:
-        for number in range(first, last):
-            for who, octets in opened(ONE, number):
-                watch.receive_data(who, octets)
-                list(watch.events())
-
-    for who, octets in opening(ONE, opens=0):
-        watch.receive_data(who, octets)
-    hear(1, 101)
-    tracemalloc.start()
-    try:
-        hear(101, 1101)
-        assert tracemalloc.get_traced_memory()[0] < 400 * 1000
-    finally:
-        tracemalloc.stop()
+@pytest.mark.parametrize("no_ack", [False, True])
+def test_a_consumer_that_the_server_names(no_ack: bool) -> None:
+    words = [c("basic.consume", no_ack=no_ack), s("basic.consume-ok", consumer_tag="named"), deliver(1, "named")]
+    assert told(*words, c("basic.ack", delivery_tag=1)) == (["C delivery-tag.twice"] if no_ack else [])
 
 
-def test_answering_a_close_leaves_the_content_unfinished() -> None:
-    begun: Said = "C", frame(ONE, "basic.publish") + content(b"half", size=8)
-    assert told(begun, s("channel.close", reply_code=200), c("channel.close-ok")) == []
-    assert told(begun, c("channel.close", reply_code=200)) == ["C content.interrupted"]
-    words = [begun, s("channel.close", reply_code=200), c("channel.close-ok"), c("channel.open"), begun, begun]
-    assert told(*words) == ["C content.interrupted"]
+def test_what_was_on_its_way_to_a_consumer_may_come_until_it_is_cancelled() -> None:
+    words = [c("basic.consume", consumer_tag="t"), s("basic.consume-ok", consumer_tag="t"), c("basic.cancel", consumer_tag="t")]
+    assert told(*words, deliver(1), s("basic.cancel-ok", consumer_tag="t")) == []
+    assert told(*words, s("basic.cancel-ok", consumer_tag="t"), deliver(1)) == ["S basic.deliver.consumer-tag"]
+    assert told(*words, c("basic.consume", consumer_tag="t")) == []
+
+
+@pytest.mark.parametrize(("most", "known"), [(1, False), (2, True), (3, True)])
+def test_consumers_that_are_followed(most: int, known: bool) -> None:
+    words = [c("basic.consume", consumer_tag=tag) for tag in "ab"]
+    found = told(*words, deliver(1, "x"), limits=Limits(subscriptions=most))
+    assert found == (["S basic.deliver.consumer-tag"] if known else ["limits.subscriptions"])
+
+
+def test_an_answer_names_the_tag_that_was_asked_for() -> None:
+    consume = c("basic.consume", consumer_tag="t")
+    assert told(consume, s("basic.consume-ok", consumer_tag="u")) == ["S basic.consume-ok.consumer-tag"]
+    words = [consume, s("basic.consume-ok", consumer_tag="t"), c("basic.cancel", consumer_tag="t")]
+    assert told(*words, s("basic.cancel-ok", consumer_tag="u")) == ["S basic.cancel-ok.consumer-tag"]
+    assert told(c("basic.consume"), s("basic.consume-ok", consumer_tag="u")) == []
+
+
+def test_destinations_of_0_9_are_those_of_one_consumer_each() -> None:
+    """Nobody answers them by name, so a cancel counts at once."""
+    consume: Said = "C", frame(NINE, "message.consume", destination="d")
+    cancel: Said = "C", frame(NINE, "message.cancel", destination="d")
+    assert told(consume, consume, dialect=NINE) == ["C message.consume.destination"]
+    assert told(consume, cancel, consume, dialect=NINE) == []
+    assert told(*[consume, cancel] * 3, dialect=NINE, limits=Limits(subscriptions=1)) == []

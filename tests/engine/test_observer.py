@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.captures import build
 from tests.engine.overheard import (
     ATTACH,
     ENDING,
@@ -26,18 +28,27 @@ from tests.engine.overheard import (
 from tests.families.channels import ALL, ONE, content, frame
 from tests.families.channels import opening as channel_opening
 
-from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, HEADERS
-from amqp_sansio.engine.observer import Observer, Speaker
+from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, DIALECTS, HEADERS
+from amqp_sansio.engine.observer import FRAMES, OPAQUE, Ear, Observer, Speaker, _classes, _framings, _loader, _names_in
+from amqp_sansio.engine.session_checker import Witness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, Violation
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.kernel.snapshots import Dumper
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.connection import Close, Open, OpenOk, Secure, SecureOk
-from amqp_sansio.spec.execution import Sync
-from amqp_sansio.spec.message import Accept, Reject, Transfer
+from amqp_sansio.spec.execution import Result, Sync
+from amqp_sansio.spec.message import Accept, Acquire, Acquired, Flow, Reject, Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, Completed, Detach
+from amqp_sansio.tables.connection import HANDSHAKE
+from amqp_sansio.tables.session import ATTACHMENT, STREAM
 from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.framing import Assembly, Malformed
+from amqp_sansio.wire.segments import SEGMENTATION
 
 
 def test_a_whole_conversation() -> None:
@@ -568,3 +579,240 @@ def test_the_observer_reports_frames_after_the_method_that_cuts_off_a_content_in
     said: list[Said] = [*channel_opening(ONE), ("C", publish + publish + content(b"m"))]
     found = [observe(said, Observer(dialects=ALL, frames=True), each) for each in (0, piece)]
     assert found[0] == found[1]
+
+
+HEARTBEAT = frame_control(0, bytes.fromhex("010a0000"))
+SYNC = frame_command(1, bytes.fromhex("030101000000"))[0]
+
+
+def carries(class_code: int, code: int) -> bool:
+    return (class_code, code) == (4, 1)
+
+
+def drain(ear: Ear) -> list[tuple[str, int, int]]:
+    """(what, start, end) of everything; frames are read behind a header."""
+    found = []
+    while (heard := ear.next()) is not None:
+        thing = heard.thing
+        if isinstance(thing, ProtocolHeader):
+            ear.read_frames()
+            name = "header"
+        elif isinstance(thing, Malformed):
+            name = thing.rule
+        else:
+            assert isinstance(thing, Assembly)
+            name = thing.payload.hex()[:4]
+        found.append((name, heard.start, heard.end))
+    return found
+
+
+def hear(octets: bytes, late: bool = False) -> tuple[Ear, list[tuple[str, int, int]]]:
+    """The same whole and in pieces."""
+    answers = []
+    for piece in (1000, 1, 7):
+        ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries, late)
+        found = []
+        for at in range(0, len(octets), piece):
+            ear.receive(octets[at : at + piece])
+            found += drain(ear)
+        ear.finish()
+        found += drain(ear)
+        answers.append((ear, found))
+    assert answers[0][1] == answers[1][1] == answers[2][1]
+    assert answers[0][0].opaque == answers[1][0].opaque
+    return answers[0]
+
+
+def test_a_header_and_frames() -> None:
+    ear, found = hear(HEADER + HEARTBEAT + SYNC)
+    assert found == [("header", 0, 8), ("010a", 8, 24), ("0301", 24, 42)]
+    assert (ear.state, ear.late, ear.rest, ear.opaque) == (FRAMES, False, 0, 0)
+
+
+def test_a_header_cut_short() -> None:
+    assert hear(HEADER[:3])[1] == [("header", 0, 3)]
+    assert hear(b"")[1] == []
+
+
+def test_a_frame_cut_short() -> None:
+    ear, found = hear(HEADER + HEARTBEAT + SYNC[:-1])
+    assert found == [("header", 0, 8), ("010a", 8, 24)]
+    assert ear.rest == 17
+
+
+def test_from_the_middle_when_the_dialect_is_known() -> None:
+    ear, found = hear(SYNC[5:] + HEARTBEAT + SYNC, late=True)
+    assert found == [("010a", 13, 29), ("0301", 29, 47)]
+    assert ear.late
+    ear, found = hear(HEADER + SYNC, late=True)
+    assert found == [("header", 0, 8), ("0301", 8, 26)]
+    assert not ear.late
+
+
+def test_something_else_is_no_middle() -> None:
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries, True)
+    ear.receive(b"GET / HTTP/1.1\r\n")
+    heard = ear.next()
+    assert heard is not None
+    assert heard.thing == ProtocolHeader(b"GET / HT")
+
+
+def test_opaque_octets_are_counted() -> None:
+    ear, found = hear(HEADER + SYNC + HEARTBEAT[:2] + b"\0\5" + HEARTBEAT[4:] + SYNC)
+    assert [name for name, _, _ in found] == ["header", "0301", "frame.size"]
+    assert (ear.state, ear.opaque_start, ear.opaque) == (OPAQUE, 26, 34)
+    ear.receive(b"more")
+    assert ear.opaque == 38
+
+
+def test_a_security_layer_is_noticed_where_frames_end() -> None:
+    layer = b"\0\0\0\x20" + bytes(range(100, 132))
+    for piece in (1000, 1, 7):
+        ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries)
+        octets = HEADER + HEARTBEAT + layer
+        names = []
+        for at in range(0, len(octets), piece):
+            ear.receive(octets[at : at + piece])
+            while (heard := ear.next()) is not None:
+                if isinstance(heard.thing, ProtocolHeader):
+                    ear.read_frames()
+                    ear.doubt = "behind a security layer"
+                else:
+                    assert isinstance(heard.thing, Assembly)
+                    names.append(heard.thing.payload[:2])
+        ear.finish()
+        assert ear.next() is None
+        assert names == [b"\1\x0a"]
+        assert (ear.opaque, ear.reason) == (36, "behind a security layer")
+
+
+def test_octets_lost() -> None:
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries)
+    ear.receive(HEADER + HEARTBEAT)
+    assert [name for name, _, _ in drain(ear)] == ["header", "010a"]
+    ear.lost(100)
+    ear.receive(SYNC[7:] + HEARTBEAT + SYNC)
+    assert drain(ear) == [("010a", 135, 151), ("0301", 151, 169)]
+    ear.lost(0)
+    ear.finish()
+    assert ear.received == 169
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_header_lost(known: bool) -> None:
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries, known)
+    ear.lost(8)
+    ear.receive(HEARTBEAT + SYNC)
+    ear.finish()
+    assert [name for name, _, _ in drain(ear)] == ["010a", "0301"]
+    assert not ear.unread
+
+
+def test_what_never_was_a_frame() -> None:
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries, True)
+    ear.receive(b"nothing that anybody knows")
+    ear.finish()
+    assert drain(ear) == []
+    assert ear.unread
+    assert ear.heard == 26
+    assert ear.unfinished == 1  # where a word about its first octet will end
+
+
+@pytest.mark.parametrize(
+    ("known", "octets", "searching"),
+    [(True, b"", False), (True, b"AM", False), (True, b"HT", True), (False, b"", False), (False, b"HT", False)],
+)
+def test_it_searches_where_the_dialect_is_known_and_no_header_comes(known: bool, octets: bytes, searching: bool) -> None:
+    """Before the first whole thing it is looking for a frame only when there may be one without a header before it."""
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, lambda *_: True, known)
+    ear.receive(octets)
+    assert ear.searching is searching
+
+
+CHECKER = Observer()._checker
+
+
+def dump(value: object) -> tuple[object, ...]:
+    return Dumper(_classes(CHECKER), _framings(DIALECTS)).dump(value)
+
+
+def load(plain: tuple[object, ...]) -> object:
+    return _loader(CHECKER, DIALECTS, CHECKER.carries).load(plain)
+
+
+def everything_in(plain: object) -> Iterator[object]:
+    yield plain
+    if isinstance(plain, tuple):
+        for each in plain:
+            yield from everything_in(each)
+
+
+def test_what_comes_out_is_plain() -> None:
+    plain = dump((Witness(True, Limits()), MutableRangeSet()))
+    assert {type(each) for each in everything_in(plain)} <= {tuple, str, bytes, int, bool, float, type(None)}
+
+
+@pytest.mark.parametrize("table", [HANDSHAKE, *ATTACHMENT.values(), *STREAM.values()])
+def test_a_machine_finds_its_table_again(table: object) -> None:
+    machine = Machine(table)  # type: ignore[arg-type]  # a table: the list above holds nothing else
+    again = load(dump(machine))
+    assert isinstance(again, Machine)
+    assert again.table is table
+    assert again.state == machine.state
+
+
+def test_what_is_no_snapshot_is_refused() -> None:
+    for plain in (("NoSuchClass",), ("Machine", "no such table")):
+        with pytest.raises(DecodeError):
+            load(plain)
+
+
+def test_a_snapshot_names_its_dialect_and_the_recognised_one() -> None:
+    assert _names_in(Observer(AMQP_0_10).snapshot()) == ("0-10", "0-10")
+    assert _names_in(Observer().snapshot()) == ("0-10", None)
+    assert _names_in(()) == (None, None)
+
+
+def test_a_later_version_is_refused_by_both_numbers() -> None:
+    state, records = Observer().snapshot()
+    assert isinstance(state, tuple)
+    with pytest.raises(DecodeError, match="its version is 3, this library reads 1 and 2"):
+        Observer.restore(((state[0], 3, *state[2:]), records))
+
+
+OCTETS = [
+    ("C", build.HEADER), ("S", build.HEADER + build.START), ("C", build.START_OK), ("S", build.TUNE),
+    ("C", build.TUNE_OK + build.OPEN), ("S", build.OPEN_OK), ("C", build.ATTACH), ("S", build.ATTACHED),
+    ("C", build.POINT + build.transfer(b"x" * 100)), ("S", build.completed(0)), ("C", build.CLOSE), ("S", build.CLOSE_OK),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_observer_that_is_stored_after_every_octet_hears_the_same(strict: bool) -> None:
+    straight, stored = Observer(strict=strict), Observer(strict=strict)
+    for speaker, octets in OCTETS:
+        for at in range(len(octets)):
+            straight.receive_data(speaker, octets[at : at + 1])  # type: ignore[arg-type]  # "C" or "S", from the list above
+            stored.receive_data(speaker, octets[at : at + 1])  # type: ignore[arg-type]
+            assert list(straight.events()) == list(stored.events())
+            stored = Observer.restore(stored.snapshot())
+    assert stored.snapshot() == straight.snapshot()
+
+
+def test_what_is_asked_of_transfers_and_not_answered_is_stored_too() -> None:
+    said: list[Said] = [
+        *opening(),
+        *ATTACH,
+        ("C", command(Subscribe("q", "d", 0, 1))),
+        *[("C", command(Flow("d", unit, 100))) for unit in (0, 1)],
+        ("S", command(Transfer("d", 0, 1))),
+        ("C", command(Acquire(RangeSet.of(0)))),
+    ]
+    watch = Observer(strict=True)
+    for speaker, octets in said:
+        watch.receive_data(speaker, octets)
+        list(watch.events())
+        watch = Observer.restore(watch.snapshot())
+    for speaker, octets in (("S", command(Result(3, Acquired(RangeSet.of(0))))), ("C", command(Accept(RangeSet.of(0))))):
+        watch.receive_data("S" if speaker == "S" else "C", octets)
+        assert [each.event.rule for each in watch.events() if isinstance(each.event, Violation)] == []

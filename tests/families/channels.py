@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_10, Dialect
-from amqp_sansio.engine.observed import Observed, Speaker
+from amqp_sansio.engine.checker import Observed, Speaker
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import Note, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits

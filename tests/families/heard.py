@@ -6,12 +6,11 @@ from collections import deque
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from tests.families.made_up import ASK, DONE, ECHO, PUT, LineReader, Texts
+from tests.families.made_up import ASK, DONE, ECHO, PUT, ROWS, LineReader, Texts
 
-from amqp_sansio.engine.checker import Checker
-from amqp_sansio.engine.ear import Ear
+from amqp_sansio.engine.checker import Checker, ConnectionWitness, Observed, Speaker
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.observed import Observed, Speaker
+from amqp_sansio.engine.observer import Ear
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandSeen, ControlSeen
 from amqp_sansio.events.observed import FrameSeen
@@ -61,7 +60,7 @@ class LineChecker(Checker):
     PARTS: ClassVar[tuple[type, ...]] = (LineReader,)
 
     def __init__(self, codec: Texts, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]) -> None:
-        super().__init__(strict, limits, ears, said)
+        super().__init__(ConnectionWitness(strict, limits, ROWS), ears, said)
         self._codec: Final = codec
         self._open: dict[tuple[str, int, str], int] = {}
         self._count: dict[tuple[str, int], int] = {}

@@ -7,7 +7,7 @@ from tests.captures import build
 from tests.families.made_up import BAD, DONE, LINES, MADE_UP, LineClient, LineServer
 
 from amqp_sansio import AMQP_0_10, ClientConfig, Observer, ServerConfig
-from amqp_sansio.engine.observed import Observed
+from amqp_sansio.engine.checker import Observed
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, OpaqueSeen, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS

@@ -15,9 +15,9 @@ from tests.engine.test_session_checker import DATA, LAYOUT, command, control, co
 from amqp_sansio.captures.flows import Listener
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.engine.checker import Answered
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
-from amqp_sansio.engine.observed import Answered
 from amqp_sansio.engine.observer import Observed, Observer, Speaker
 from amqp_sansio.engine.outbound import prepare, say
 from amqp_sansio.engine.server import ServerConnection

@@ -30,7 +30,6 @@ LEFT_OUT: Final = {
     "captures/replay/state.py": "restores snapshots through names: nothing to gain",
     "captures/tables.py": "data",
     "captures/verdicts.py": "what people read: nothing to gain",
-    "engine/observer_snapshot.py": "as captures/replay/state.py",
     "kernel/snapshots.py": "as captures/replay/state.py",
     "spec/codes.py": "data",
     "spec/fields.py": "derives from spec/values.py",

@@ -10,7 +10,6 @@ from zlib import crc32
 from amqp_sansio.captures.packet import MOST_MARKS, Marks
 from amqp_sansio.captures.repeats import COMPARED_OCTETS
 from amqp_sansio.engine.observer import Speaker
-from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.connection import TuneOk
@@ -47,7 +46,7 @@ class Witness(Protocol):
     def next_event(self) -> tuple[Speaker, int, int, Observation] | None: ...
     def frames(self, speaker: Speaker) -> int: ...
     def unread(self, speaker: Speaker) -> int: ...
-    def _books(self, channel: int) -> ChannelWitness | None: ...
+    def _books(self, channel: int) -> Subscriptions | None: ...
     def _family(self) -> str: ...
     def _reads(self, header: bytes) -> bool: ...
     def _read_nothing(self, reason: str) -> None: ...
@@ -186,8 +185,7 @@ class Conversation:
     def subscriptions(self, channel: int) -> Subscriptions | None:
         """Returns the observer's book of the subscriptions of the session on a channel; None: there is none.  Not to be
         kept."""
-        books = None if self._witness is None else self._witness._books(channel)
-        return None if books is None else books.subscriptions
+        return None if self._witness is None else self._witness._books(channel)
 
     # The sink of a Flow.
 

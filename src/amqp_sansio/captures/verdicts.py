@@ -15,7 +15,7 @@ from amqp_sansio.captures.replay.doubt import Doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.rows import Properties, Rows, properties_of
-from amqp_sansio.engine.observed import Answered, Transfers
+from amqp_sansio.engine.checker import Answered, Transfers
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
 from amqp_sansio.wire.headers import Headers

@@ -1,289 +1,47 @@
-"""The witness of a connection in an older dialect and of its channels: runs the state machines, and reports violations."""
+"""The witness of a channel in an older dialect: runs its state machines, and keeps what is open on it."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from amqp_sansio.engine.channel_witness_use import ChannelUse
 from amqp_sansio.engine.channels.breaches import order_of
-from amqp_sansio.engine.connection import capabilities_of
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.witness_connection import WHO, ConnectionWitness
-from amqp_sansio.kernel.machine import Machine, Refusal
-from amqp_sansio.limits import MAX_CHANNELS, MIN_MAX_FRAME_SIZE, Limits
-from amqp_sansio.spec.base import Control, Method
-from amqp_sansio.spec.connection import Redirect, Start, StartOk, Tune, TuneOk
-from amqp_sansio.tables.channel import CAPABILITIES, LIFE, OPEN_OK, RESUMED, WORK, may_say
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.ledger.consumer_tags import ConsumerTags, Key
+from amqp_sansio.ledger.pending_replies import PendingReplies
+from amqp_sansio.ledger.tags import TWICE, UNKNOWN, Deliveries, Tags
+from amqp_sansio.spec.base import BodyContent, Method
+from amqp_sansio.tables.channel import (
+    ANSWERS,
+    COMMIT,
+    CONFIRM,
+    FLOW,
+    FLOW_OK,
+    LIFE,
+    MODE,
+    OPEN_OK,
+    OPEN_REFERENCE,
+    REFERENCE,
+    REPLIES,
+    RESUME_REFERENCE,
+    RESUMED,
+    ROLLBACK,
+    SELECT_CONFIRM,
+    SELECT_TX,
+    TRANSFER,
+    WORK,
+)
 from amqp_sansio.tables.channel import CLOSE as CLOSE_CHANNEL
 from amqp_sansio.tables.channel import CLOSE_OK as CLOSE_OK_CHANNEL
 from amqp_sansio.tables.channel import OPEN as OPEN_CHANNEL
 from amqp_sansio.tables.channel import RESUME as RESUME_CHANNEL
-from amqp_sansio.tables.channel_connection import INTERVAL, MINIMUM, PIPELINED
 from amqp_sansio.tables.connection import (
     CLIENT,
-    CLOSE_OK,
-    HEARTBEAT,
-    OTHER_SIDE,
     SERVER,
-    SESSION,
-    UPDATE_SECRET,
-    UPDATE_SECRET_OK,
-    Broken,
-    ConnectionDialogue,
 )
 
-_SMALL: Final = f"everybody must accept frames of {MIN_MAX_FRAME_SIZE} octets"
-
-
-class OpeningWitness:
-    """Remembers what was offered, and judges the answers. Accuses no side because of something it missed."""
-
-    __slots__ = (
-        "_answer", "_answered", "_capabilities", "_chosen", "_findings", "_mechanism", "_mechanisms", "_offer", "agreed",
-        "channels", "frame_max",
-    )  # fmt: skip
-
-    def __init__(self, findings: Findings) -> None:
-        self._findings: Final = findings
-        self._mechanisms: tuple[str, ...] | None = None
-        self._mechanism: str | None = None
-        self._chosen = 0
-        """The verb and offset at which the client chose its mechanism."""
-        self._capabilities: dict[str, tuple[str, ...]] = {}
-        self._offer: tuple[int, int] | None = None
-        self._answer: tuple[int, int] | None = None
-        self._answered = 0
-        self.agreed = False
-        """Whether tune-ok has arrived."""
-        self.channels = MAX_CHANNELS
-        """The negotiated channel-max; `MAX_CHANNELS` for unlimited."""
-        self.frame_max = 0
-        """The largest negotiated frame in octets; 0 for unlimited."""
-
-    def able(self, speaker: str, capability: str) -> bool | None:
-        """Returns whether this side announced a capability; None when we missed its properties."""
-        told = self._capabilities.get(speaker)
-        return None if told is None else capability in told
-
-    def hear(self, control: Control) -> None:
-        """Judges a control of class connection that was legal in its state."""
-        if isinstance(control, Start):
-            self._capabilities["server"] = tuple(sorted(capabilities_of(control.server_properties)))
-            self._mechanisms = None if control.mechanisms is None else tuple([str(each) for each in control.mechanisms])
-            if self._mechanism is not None:
-                self._judge_mechanism(self._mechanism)
-        elif isinstance(control, StartOk):
-            self._capabilities["client"] = tuple(sorted(capabilities_of(control.client_properties)))
-            self._mechanism, self._chosen = control.mechanism or "", self._findings.offset
-            if self._mechanisms is not None:
-                self._judge_mechanism(self._mechanism)
-        elif isinstance(control, Tune):
-            self._offer = control.channel_max or 0, control.max_frame_size or 0
-            self._judge("connection.tune", INTERVAL.broken_by_offer(control, MIN_MAX_FRAME_SIZE))
-            if self._answer is not None:  # the client did not wait for start
-                late = INTERVAL.broken_by_answer(control, TuneOk(*self._answer), MIN_MAX_FRAME_SIZE)
-                self._judge("connection.tune-ok", [each for each in late if each.rule != MINIMUM], ("C", self._answered))
-        elif isinstance(control, TuneOk):
-            self._answer = control.channel_max or 0, control.max_frame_size or 0
-            self._answered = self._findings.offset
-            offer = Tune(*self._offer) if self._offer is not None else Tune()
-            self._judge("connection.tune-ok", INTERVAL.broken_by_answer(offer, control, MIN_MAX_FRAME_SIZE))
-            self.agreed = True
-            self.channels = control.channel_max or MAX_CHANNELS
-            self.frame_max = control.max_frame_size or 0
-        elif isinstance(control, Redirect):
-            self._findings.note("connection.redirect", "the server redirects the client")
-
-    def _judge_mechanism(self, mechanism: str) -> None:
-        offered = self._mechanisms or ()
-        if mechanism not in offered:
-            said = f'connection.start-ok with mechanism "{mechanism[:200]}"'
-            text = "the client chose a mechanism that the server did not offer"
-            before = "C", self._chosen
-            self._findings.breach("connection.start-ok.mechanism.validity", said, text, offered, before=before)
-
-    def _judge(self, verb: str, broken: list[Broken], before: tuple[str, int] | None = None) -> None:
-        for rule, field, said, legal in broken:
-            text = _SMALL if rule == MINIMUM else "the client asks for more than the server offered"
-            self._findings.breach(f"{verb}.{rule}", f"{verb} with {field} {said}", text, (legal,), before=before)
-
-
 _CHANNEL_ERROR: Final = 504
-_COMMAND_INVALID: Final = 503
 _LIVES: Final = (OPEN_CHANNEL, OPEN_OK, CLOSE_CHANNEL, CLOSE_OK_CHANNEL)
-
-
-class ConversationWitness(ConnectionWitness):
-    """The `ConnectionWitness` of a conversation on channels.
-
-    With `counted`, channel-max is the number of channels; otherwise it is the highest channel number.
-    """
-
-    __slots__ = ("_channels", "_open", "_secrets", "counted", "opening")
-
-    def __init__(self, strict: bool, limits: Limits, counted: bool) -> None:
-        super().__init__(strict, limits, PIPELINED)
-        self.opening: Final = OpeningWitness(self.findings)
-        self.counted = counted
-        self._secrets = 0
-        self._channels: dict[int, NumberedWitness] = {}
-        self._open: set[int] = set()
-        """The channels known to be open, by number."""
-
-    @property
-    def late(self) -> bool:
-        """Whether we missed part of the conversation."""
-        return self._late
-
-    # --- the connection -------------------------------------------------------------------------------------------------------
-
-    def header(self, speaker: str, same: bool) -> None:
-        super().header(speaker, False)  # servers send one only to refuse
-
-    def control(self, speaker: str, channel: int, verb: str, control: Control | None) -> None:
-        """Judges a control of class connection; None when only its name could be read."""
-        findings = self.findings
-        findings.channel = channel or None
-        if channel:
-            text = "methods of class connection go on channel 0"
-            findings.breach("connection.channel", f"{verb} on channel {channel}", text, ("channel 0",), _CHANNEL_ERROR)
-            return
-        if verb == HEARTBEAT or (not may_say(WHO[speaker], verb, True) and self._turned(speaker, verb)):
-            return
-        self._able(WHO[speaker], verb)
-        if self._legal(speaker, verb, verb):
-            if control is not None:
-                self.opening.hear(control)
-            else:
-                self.opening.agreed = True  # we do not know the values
-            if verb == UPDATE_SECRET:
-                self._secrets += 1
-            elif verb == UPDATE_SECRET_OK:
-                if not self._secrets and not self._late:
-                    findings.breach("reply.unasked", verb, "nobody asked for it", (), _COMMAND_INVALID)
-                self._secrets = max(0, self._secrets - 1)
-
-    def _turned(self, speaker: str, verb: str) -> bool:
-        """Reports a control that only the other side may send."""
-        who, other = WHO[speaker], SERVER if speaker == "C" else CLIENT
-        text = f"the {who} says what only the {other} may say"
-        self.findings.breach("method.direction", verb, text, (), _COMMAND_INVALID)
-        return True
-
-    def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
-        state, legal = self.dialogue.state, refusal.legal_for(who)
-        if word == CLOSE_OK:
-            rule, text, code = "reply.unasked", "nobody has said connection.close", _COMMAND_INVALID
-        elif self.dialogue.handshake.can(who, word):
-            rule, text, code = "connection.closed", "nothing may follow a side's own close of the connection", _CHANNEL_ERROR
-        elif word == SESSION:
-            rule, text, code = "connection.not-open", f"the connection is not open (state {state})", _CHANNEL_ERROR
-        else:
-            rule, text, code = "connection.sequence", f"{verb} while the connection is {state}", _CHANNEL_ERROR
-        self.findings.breach(rule, verb, text, legal, code)
-
-    def _able(self, who: str, verb: str) -> None:
-        """Checks that the other side announced the capability that an extension needs."""
-        capability = CAPABILITIES.get((who, verb))
-        if capability is None:
-            return
-        other = OTHER_SIDE[who]
-        if self.opening.able(other, capability) is False:
-            text = f"the {other} did not say that it has the capability {capability}"
-            self.findings.divergence(f"capability.{capability}", verb, text, (), _COMMAND_INVALID, about=verb)
-
-    # --- channels -------------------------------------------------------------------------------------------------------------
-
-    def method(
-        self, speaker: str, channel: int, verb: str, method: Method, extended: bool = True, answered: bool = True
-    ) -> None:
-        """Judges a complete method of another class; `extended`: the dialect has RabbitMQ's extensions; `answered`: it has an
-        answer to the method."""
-        who = WHO[speaker]
-        findings = self.findings
-        findings.channel = channel
-        if not channel:
-            text = "channel 0 is for class connection alone"
-            findings.breach("channel.zero", verb, text, ("channel 1 or more",), _CHANNEL_ERROR)
-            return
-        if not may_say(who, verb, extended):
-            self._turned(speaker, verb)
-            return
-        if not self.dialogue.quiet(WHO[speaker], SESSION) and not self._legal(speaker, SESSION, verb):
-            if channel in self._channels:
-                self._channels[channel].refused(who, verb)
-            return
-        self._able(who, verb)
-        witness = self._channel(channel, verb)
-        witness.hear(who, verb, method, answered)
-        if verb in (OPEN_CHANNEL, RESUME_CHANNEL):
-            self._open.add(channel)
-        elif verb == CLOSE_OK_CHANNEL and witness.reopens:
-            self._open.discard(channel)
-
-    def may_break_off(self, speaker: str, channel: int) -> bool:
-        """Returns whether a side may leave its content unfinished because the other one has closed the channel."""
-        witness = self._channels.get(channel)
-        return witness is not None and witness.may_break_off(WHO[speaker])
-
-    def broken_off(self, speaker: str, channel: int, verb: str, method: Method) -> None:
-        """Handles a method whose content is incomplete here; the other side may have it all, so later ones are not blamed."""
-        witness = self._channels.get(channel)
-        if witness is not None and may_say(WHO[speaker], verb, True):
-            witness.broken_off(WHO[speaker], verb, method)
-
-    def unreadable(self, channel: int, verb: str) -> None:
-        """Handles a method of which only the verb is readable; the other side may have read it, as in `broken_off`."""
-        if channel:
-            self._channel(channel, verb).lose()
-
-    def _channel(self, number: int, verb: str) -> NumberedWitness:
-        witness = self._channels.get(number)
-        if verb == OPEN_CHANNEL and (witness is None or witness.reopens) and not self.shaky:
-            self._in_range(number, verb)
-            witness = None
-            late = False
-        else:
-            late = self._late
-        if witness is None:
-            if number not in self._channels and len(self._channels) >= self.findings.limits.channels:
-                self.findings.note("limits.channels", "more channels than our limit: we no longer track those so far")
-                self._forget()
-            witness = self._channels[number] = NumberedWitness(self.findings, late)
-        return witness
-
-    def _in_range(self, number: int, verb: str) -> None:
-        """Checks a channel number against channel-max: a count in some versions, the highest number in others."""
-        most = self.opening.channels
-        if number <= most:
-            return
-        rule, said = "connection.tune-ok.channel-max", f"{verb} on channel {number}"
-        if not self.counted:
-            text = f"channels are numbered up to {most}"
-            self.findings.breach(rule, said, text, (f"channels 1 to {most}",), _CHANNEL_ERROR)
-            return
-        open_ = len(self._open)
-        if open_ >= most and not self._late:
-            text = f"{open_} channels are open, and {most} were agreed on"
-            self.findings.breach(f"{rule}.count", said, text, (f"at most {most} channels",), _CHANNEL_ERROR)
-        else:
-            self.findings.note(rule, f"{said}: some peers take the agreed {most} for the highest number")
-
-    # --- gaps -----------------------------------------------------------------------------------------------------------------
-
-    def lost(self, speaker: str) -> None:
-        self.unsettle()
-
-    def unsettle(self) -> None:
-        """Makes every state possible again: octets were lost, or may come out of order."""
-        self.dialogue = ConnectionDialogue.unknown(PIPELINED)
-        self._forget()
-
-    def _forget(self) -> None:
-        """Forgets all channels; whatever comes next counts as late."""
-        self._late = True
-        self._channels.clear()
-        self._open.clear()
 
 
 class NumberedWitness:
@@ -351,3 +109,421 @@ class NumberedWitness:
         if self._use is None:
             self._use = ChannelUse(self._findings, self._late)
         return self._use
+
+
+_COMMAND_INVALID: Final = 503
+_PRECONDITION: Final = 406
+_NOT_ALLOWED: Final = 530
+_TRANSFER: Final = "message.transfer"
+_MODES: Final = (SELECT_TX, COMMIT, ROLLBACK, SELECT_CONFIRM)
+_CONSUMES: Final = ("basic.consume", "file.consume", "stream.consume", "message.consume")
+_FLOWS: Final = ("basic.publish", "basic.deliver", "file.stage", "stream.publish", "stream.deliver")
+"""The contents that channel.flow stops; answers to basic.get and returned messages continue."""
+_OTHER: Final = {CLIENT: SERVER, SERVER: CLIENT}
+
+
+class ChannelUse:
+    """Judges the methods on an open channel.  Creates each part when it is first needed.
+
+    `late`: we missed some methods, so nothing that depends on them is a violation.
+    """
+
+    __slots__ = (
+        "_consumers", "_deliveries", "_findings", "_late", "_mode", "_published", "_questions", "_references", "_stopped",
+    )  # fmt: skip
+
+    def __init__(self, findings: Findings, late: bool) -> None:
+        self._findings: Final = findings
+        self._late = late
+        self._mode = Machine.unknown(MODE) if late else Machine(MODE)
+        self._questions: Final = Questions()
+        self._consumers: Consumers | None = None
+        self._deliveries: Deliveries | None = Deliveries(True) if late else None
+        self._published: Tags | None = None
+        self._references: References | None = None
+        self._stopped: tuple[str, ...] = ()
+        """The sides that have agreed to send no contents."""
+
+    def lose(self) -> None:
+        """Records that we missed some methods."""
+        self._late = True
+        self._mode.forget()
+        self._stopped = ()
+        self._questions.forget(CLIENT, SERVER)
+        if self._consumers is not None:
+            self._consumers.lose()
+        if self._published is not None:
+            self._published.doubt = True
+        self.doubt_deliveries()
+
+    def doubt_deliveries(self) -> None:
+        """Records that we may have missed deliveries."""
+        self._delivered().tags.doubt = True
+
+    def close(self, *silent: str) -> None:
+        """Records that these sides will answer nothing more."""
+        self._questions.forget(*[_OTHER[speaker] for speaker in silent])
+
+    def hear(self, speaker: str, verb: str, method: Method, answered: bool = True) -> None:
+        """Judges a method that its sender may send on an open channel; `answered`: the dialect has an answer to it."""
+        if verb in ANSWERS:
+            self._answer(speaker, verb, method)
+        if self._stopped and verb in _FLOWS and speaker in self._stopped:
+            text, legal = "it has said that it sends no contents now", ("to wait for channel.flow",)
+            self._findings.divergence("channel.flow-ok", verb, text, legal, _COMMAND_INVALID, about=verb)
+        if answered:
+            self.ask(speaker, verb, method)
+        if verb in _MODES:
+            self._switch(verb)
+        elif verb in _CONSUMES:
+            self._consume(verb, method)
+        elif verb in ("basic.cancel", "file.cancel", "stream.cancel"):
+            self._cancel(speaker, verb, method)
+        elif verb == "message.cancel":
+            self._consuming().drop(verb, _text(method, "destination"))
+        elif verb in ("basic.deliver", "file.deliver", "stream.deliver"):
+            settled = self._consuming().deliver(verb, _text(method, "consumer_tag"))
+            self._deliver_tag(verb, _number(method, "delivery_tag"), settled)
+        elif verb in ("basic.ack", "basic.reject", "basic.nack", "file.ack", "file.reject"):
+            self._settle(speaker, verb, _number(method, "delivery_tag"), _bit(method, "multiple"))
+        elif verb in (FLOW, FLOW_OK):
+            self._flow(speaker, verb, _bit(method, "active"))
+        elif verb == "basic.publish":
+            self._publish()
+        elif verb.startswith("message."):
+            self._refer(speaker, verb, method)
+        elif verb.startswith("basic.recover") and not verb.endswith("-ok") and self._deliveries is not None:
+            self._deliveries.recover()
+
+    def break_off(self, speaker: str, verb: str, method: Method) -> None:
+        """Handles a method whose content is incomplete here: the other side may have it all."""
+        if verb in ANSWERS:
+            self._questions.answer(_OTHER[speaker], verb, None)
+        self.ask(speaker, verb, method)
+        self.taken(verb)
+
+    def taken(self, verb: str) -> None:
+        """Records that the other side may or may not have accepted something that gets a tag."""
+        if verb == "basic.publish":
+            self._publish()
+        elif verb in ("basic.deliver", "basic.get-ok", "file.deliver", "stream.deliver"):
+            self.doubt_deliveries()
+
+    # --- answers --------------------------------------------------------------------------------------------------------------
+
+    def ask(self, speaker: str, verb: str, method: Method | None) -> None:
+        """Records a method that may require an answer; None when its fields are unknown."""
+        if verb not in REPLIES or not _waits(method):
+            return
+        tag = _text(method, "consumer_tag")
+        excess = self._questions.ask(speaker, verb, _bit(method, "no_ack"), tag, self._findings.limits.replay_commands)
+        if self._findings.bounded(excess, "replay_commands", "methods that wait for an answer"):
+            self._late = True
+            self.doubt_deliveries()
+
+    def _answer(self, speaker: str, verb: str, method: Method) -> None:
+        asked = self._questions.answer(_OTHER[speaker], verb, None if self._late else self._findings)
+        settled = asked is not None and asked.no_ack
+        if verb.endswith((".consume-ok", ".cancel-ok")):
+            tag = _text(method, "consumer_tag")
+            self._same_tag(verb, tag, asked)
+            if verb.endswith(".cancel-ok"):
+                self._consuming().left(verb, tag)
+            elif asked is None or not asked.tag:
+                self._consuming().name(verb, tag, settled)
+        elif verb == "basic.get-ok":
+            self._deliver_tag(verb, _number(method, "delivery_tag"), settled)
+
+    def _same_tag(self, verb: str, tag: str, asked: Question | None) -> None:
+        if asked is not None and asked.tag and asked.tag != tag:
+            said, text = f'{verb} with consumer-tag "{tag[:200]}"', "it answers a method with another consumer-tag"
+            self._findings.breach(f"{verb}.consumer-tag", said, text, (f'consumer-tag "{asked.tag[:200]}"',), _COMMAND_INVALID)
+
+    # --- modes ----------------------------------------------------------------------------------------------------------------
+
+    def _switch(self, verb: str) -> None:
+        refusal = self._mode.step(CLIENT, verb)
+        if refusal is not None:
+            if verb in (COMMIT, ROLLBACK):
+                rule, text = "tx.select-required", "the channel is not transacted"
+            else:
+                rule, text = "confirm.with-tx", "a channel is transacted, or its messages are confirmed, not both"
+            self._findings.breach(rule, verb, text, refusal.legal_for(CLIENT), _PRECONDITION)
+        elif verb == SELECT_CONFIRM:
+            self._published = self._published or Tags(self._late)
+        elif self._deliveries is not None and verb == COMMIT:
+            self._deliveries.commit()
+        elif self._deliveries is not None and verb == ROLLBACK:
+            self._deliveries.roll_back()
+
+    # --- flow -----------------------------------------------------------------------------------------------------------------
+
+    def _flow(self, speaker: str, verb: str, active: bool) -> None:
+        """Checks channel.flow: a side that agreed to stop sends no contents until it is asked to resume or says it does."""
+        if not active:
+            if verb == FLOW_OK and not self._questions.waits(_OTHER[speaker], FLOW):
+                self._stopped = (*self._stopped, speaker)
+            return
+        goes_on = speaker if verb == FLOW_OK else _OTHER[speaker]
+        self._stopped = tuple([each for each in self._stopped if each != goes_on])
+
+    # --- consumers ------------------------------------------------------------------------------------------------------------
+
+    def _consuming(self) -> Consumers:
+        if self._consumers is None:
+            self._consumers = Consumers(self._findings, self._late)
+        return self._consumers
+
+    def _consume(self, verb: str, method: Method) -> None:
+        tag = _text(method, "consumer_tag") or _text(method, "destination")
+        if not self._consuming().consume(verb, tag, _bit(method, "no_ack"), _waits(method), not self._late):
+            self.doubt_deliveries()
+
+    def _cancel(self, speaker: str, verb: str, method: Method) -> None:
+        tag = _text(method, "consumer_tag")
+        if speaker == SERVER:
+            self._consuming().revoke(verb, tag)
+        elif not self._consuming().cancel(verb, tag, _waits(method)):
+            self.doubt_deliveries()
+
+    # --- references -----------------------------------------------------------------------------------------------------------
+
+    def _refer(self, speaker: str, verb: str, method: Method) -> None:
+        """Checks 0-9's messages that are sent in parts under a name."""
+        name = reference_of(verb, method)
+        if name is None or self._late:
+            return
+        if self._references is None:
+            self._references = References()
+        self._references.hear(self._findings, speaker, verb, name)
+
+    # --- tags -----------------------------------------------------------------------------------------------------------------
+
+    def _delivered(self) -> Deliveries:
+        if self._deliveries is None:
+            self._deliveries = Deliveries(False)
+        return self._deliveries
+
+    def _deliver_tag(self, verb: str, tag: int, settled: bool) -> None:
+        deliveries = self._delivered()
+        if not deliveries.deliver(tag, settled):
+            said, text = f"{verb} with delivery-tag {tag}", "tags of a channel go up from 1"
+            self._findings.breach("delivery-tag.order", said, text, (), _COMMAND_INVALID)
+        self._bound(deliveries.bound(self._findings.limits.ranges))
+
+    def _settle(self, speaker: str, verb: str, tag: int, multiple: bool) -> None:
+        if speaker == SERVER:
+            self._confirm(verb, tag, multiple)
+            return
+        deliveries = self._delivered()
+        wrong = deliveries.settle(tag, multiple, self._mode.states == ("transacted",))
+        if wrong:
+            text = "no delivery has this tag" if wrong == UNKNOWN else "the delivery is settled already"
+            legal = ("the tag of a delivery that is not settled",)
+            self._findings.breach(f"delivery-tag.{wrong}", f"{verb} with delivery-tag {tag}", text, legal, _PRECONDITION)
+        self._bound(deliveries.bound(self._findings.limits.ranges))
+
+    def _publish(self) -> None:
+        if self._published is not None and self._mode.states == ("confirming",):
+            self._published.give_next()
+
+    def _confirm(self, verb: str, tag: int, multiple: bool) -> None:
+        if self._mode.step(SERVER, CONFIRM) is not None:
+            text = "the client did not ask for confirms on this channel"
+            self._findings.breach("confirm.select-required", verb, text, (), _COMMAND_INVALID)
+            return
+        published = self._published = self._published or Tags(self._late)
+        if published.doubt:
+            return
+        found, wrong = published.named(tag, multiple)
+        published.settle(found)
+        if wrong:
+            rule = "confirm.twice" if wrong == TWICE else "confirm.unpublished"
+            text = "the message is confirmed already" if wrong == TWICE else "no message with this number was published"
+            self._findings.breach(rule, f"{verb} with delivery-tag {tag}", text, (), _COMMAND_INVALID)
+        self._bound(published.bound(self._findings.limits.ranges))
+
+    def _bound(self, reached: bool) -> None:
+        if reached:
+            self._findings.note("limits.ranges", "more ranges of tags than our limit: we no longer track them")
+
+
+def _number(method: Method | None, name: str) -> int:
+    value: object = getattr(method, name, 0)
+    return value if isinstance(value, int) else 0
+
+
+def _text(method: Method | None, name: str) -> str:
+    value: object = getattr(method, name, "")
+    return value if isinstance(value, str) else ""
+
+
+def _bit(method: Method | None, name: str) -> bool:
+    value: object = getattr(method, name, False)
+    return value is True
+
+
+def _waits(method: Method | None) -> bool:
+    """Returns whether a method awaits an answer: it has no no-wait bit, or it is not set."""
+    return not (_bit(method, "nowait") or _bit(method, "no_wait"))
+
+
+class Question(NamedTuple):
+    """A method that awaits an answer: its no-ack bit, and the consumer tag that it names ("" for none)."""
+
+    no_ack: bool
+    tag: str
+
+
+class Questions:
+    """The unanswered methods of both sides, by the side that sent them."""
+
+    __slots__ = ("_asked",)
+
+    def __init__(self) -> None:
+        self._asked: Final[dict[str, PendingReplies[Question]]] = {}
+
+    def ask(self, speaker: str, verb: str, no_ack: bool, tag: str, most: int) -> bool:
+        """Records a request of `speaker`.  Beyond `most`, forgets the oldest one and returns True."""
+        asked = self._asked.setdefault(speaker, PendingReplies())
+        asked.ask(verb, Question(no_ack, tag))
+        return asked.bound(most)
+
+    def waits(self, speaker: str, verb: str) -> bool:
+        """Returns whether `speaker` awaits an answer to this verb."""
+        asked = self._asked.get(speaker)
+        return asked is not None and asked.waits(verb)
+
+    def answer(self, asker: str, verb: str, findings: Findings | None) -> Question | None:
+        """Matches an answer to a request of `asker`, and returns that request.
+
+        `findings` belong to the answering side; None when we missed something.
+        """
+        asked = self._asked.get(asker)
+        answered = None if asked is None else asked.answer(verb)
+        if answered is None:
+            if findings is not None:
+                wanted = "" if asked is None else asked.oldest
+                rule = "reply.other" if wanted else "reply.unasked"
+                text = f"{wanted} waits for another answer" if wanted else "nobody asked for it"
+                findings.breach(rule, verb, text, REPLIES.get(wanted, ()), _COMMAND_INVALID)
+            return None
+        passed = answered.passed
+        if passed and findings is not None:
+            text, legal = f"{passed} was asked before", REPLIES[passed]
+            findings.divergence("reply.order", verb, text, legal, _COMMAND_INVALID, about=verb)
+        return answered.kept
+
+    def forget(self, *askers: str) -> None:
+        """Drops the requests of these sides, which get no answer any more."""
+        for asker in askers:
+            self._asked.pop(asker, None)
+
+
+def reference_of(verb: str, method: Method) -> bytes | None:
+    """Returns the reference that a method names; None when it names none."""
+    if verb == _TRANSFER:
+        body: object = getattr(method, "body", None)
+        return body.octets if isinstance(body, BodyContent) and body.by_reference else None
+    name: object = getattr(method, "reference", None)
+    return name if isinstance(name, bytes) else None
+
+
+class References:
+    """The references in scope, by the side that opened them and by name."""
+
+    __slots__ = ("_doubt", "_scopes")
+
+    def __init__(self) -> None:
+        self._scopes: Final[dict[tuple[str, bytes], Machine]] = {}
+        self._doubt = False
+        """Whether some references may be untracked."""
+
+    def hear(self, findings: Findings, speaker: str, verb: str, name: bytes) -> None:
+        """Judges a method in which `speaker` names one of its references."""
+        key = speaker, name
+        scope = self._scopes.get(key) or Machine(REFERENCE[speaker])
+        if scope.step(speaker, TRANSFER if verb == _TRANSFER else verb) is not None:
+            if self._doubt:
+                return
+            opens = verb in (OPEN_REFERENCE, RESUME_REFERENCE)
+            text = "the reference is in scope" if opens else "no reference of this name is in scope"
+            legal = ("a reference that is not in scope" if opens else "a reference that is in scope",)
+            rule = "duplicate" if verb == OPEN_REFERENCE else "non-existent"
+            said = f"{verb} with reference {name[:100]!r}"
+            findings.breach(f"{verb}.reference.{rule}-reference", said, text, legal, _COMMAND_INVALID)
+        elif scope.states == (REFERENCE[speaker].initial,):
+            self._scopes.pop(key, None)
+        elif key not in self._scopes and len(self._scopes) >= findings.limits.subscriptions:
+            if not self._doubt:
+                findings.note("limits.subscriptions", "more references than our limit: we do not track the others")
+            self._doubt = True
+        else:
+            self._scopes[key] = scope
+
+
+class Consumers:
+    """The consumers by class and tag, as the ledger keeps them."""
+
+    __slots__ = ("_findings", "_tags")
+
+    def __init__(self, findings: Findings, unnamed: bool) -> None:
+        self._findings: Final = findings
+        self._tags: Final = ConsumerTags(unnamed)
+
+    def lose(self) -> None:
+        """Records that consumers with unknown tags may exist."""
+        self._tags.unnamed = True
+
+    def consume(self, verb: str, tag: str, no_ack: bool, waits: bool, held: bool) -> bool:
+        """Records basic.consume; `waits`: for an answer; `held`: nothing was missed.  Returns False beyond the limit."""
+        key = _key(verb, tag)
+        if tag and self._tags.taken(key) and held:
+            legal = ("a tag that is not in use", "an empty one")
+            text = "the tag is that of another consumer on this channel"
+            field = "destination" if verb.startswith("message.") else "consumer-tag"
+            self._findings.breach(f"{verb}.{field}", f'{verb} with {field} "{tag[:200]}"', text, legal, _NOT_ALLOWED)
+            return True
+        self._tags.consume(key, no_ack, waits)
+        return self._bounded()
+
+    def name(self, verb: str, tag: str, no_ack: bool) -> None:
+        """Records the tag that the server generated."""
+        self._tags.started(_key(verb, tag), False, no_ack)
+
+    def cancel(self, verb: str, tag: str, waits: bool) -> bool:
+        """Records the client's cancel; `waits`: for an answer.  Returns False beyond the limit."""
+        self._tags.cancel(_key(verb, tag), waits)
+        return self._bounded()
+
+    def drop(self, verb: str, tag: str) -> None:
+        """Records the client's cancel, and tracks no further deliveries to the consumer."""
+        self._tags.drop(_key(verb, tag))
+
+    def revoke(self, verb: str, tag: str) -> None:
+        """Judges the server's cancel."""
+        if not self._tags.cancelled(_key(verb, tag)):
+            self._nobody(verb, tag)
+
+    def left(self, verb: str, tag: str) -> None:
+        """Records that the server has executed a cancel: no deliveries follow."""
+        self._tags.left(_key(verb, tag))
+
+    def deliver(self, verb: str, tag: str) -> bool:
+        """Judges a delivery; returns whether it needs no acknowledgement."""
+        settled = self._tags.settled(_key(verb, tag))
+        if settled is None and not self._tags.unnamed:
+            self._nobody(verb, tag)
+        return bool(settled)
+
+    def _bounded(self) -> bool:
+        excess = self._tags.bound(self._findings.limits.subscriptions)
+        return not self._findings.bounded(excess, "subscriptions", "consumers")
+
+    def _nobody(self, verb: str, tag: str) -> None:
+        said = f'{verb} with consumer-tag "{tag[:200]}"'
+        self._findings.breach(f"{verb}.consumer-tag", said, "no consumer has this tag", (), _COMMAND_INVALID)
+
+
+def _key(verb: str, tag: str) -> Key:
+    return verb.partition(".")[0], tag

@@ -4,34 +4,195 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
-from amqp_sansio.engine.witness import ChannelWitness
 from amqp_sansio.events import Observation
 from amqp_sansio.events.observed import FrameSeen
-from amqp_sansio.kernel.machine import Table
+from amqp_sansio.kernel.machine import Refusal, Table
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.framing import Assembly, Cut, FrameCut, Malformed
+from amqp_sansio.spec.message import Accept, Transfer
+from amqp_sansio.spec.session import Completed
+from amqp_sansio.tables.connection import (
+    ANSWERS,
+    CLIENT,
+    OTHER,
+    OTHER_PROTOCOL_HEADER,
+    PROTOCOL_HEADER,
+    SERVER,
+    SESSION,
+    ConnectionDialogue,
+)
+from amqp_sansio.wire.framing import Assembly, Cut, FrameCut, KnownCommand, Malformed
 from amqp_sansio.wire.headers import Headers
 
 if TYPE_CHECKING:
     from amqp_sansio.dialects import Dialect
+    from amqp_sansio.engine.observer import Ear
     from amqp_sansio.wire.codec import Codec
 
 T = TypeVar("T")
+
+Speaker: TypeAlias = Literal["C", "S"]
+"""C: the side that opened the connection, or that sent the protocol header first.  S: the other one."""
+
+
+class Observed(NamedTuple):
+    """What was observed, which side sent it, and where in its stream; `end` is the offset after the last octet."""
+
+    speaker: Speaker
+    start: int
+    end: int
+    event: Observation
+
+
+TransferSeen: TypeAlias = tuple[KnownCommand[Transfer], int, "int | None", bytes, int, int, T, "bytes | None"]
+"""A transfer.
+
+Its command, octets of header and body (None: no body segment), its octets from first to last, what was wanted of its header,
+and its message-id.
+"""
+
+
+class Transfers(NamedTuple, Generic[T]):
+    """Consecutive transfers of one speaker on one channel, with ids from `id` on (None: unknown).
+
+    `alike`: all of them have the same command.
+    """
+
+    speaker: Speaker
+    channel: int
+    session: bytes | None
+    id: int | None
+    alike: bool
+    items: list[TransferSeen[T]]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the last one begins and ends."""
+        return self.items[-1][4:6]
+
+
+class Answered(NamedTuple):
+    """An answer to messages: a message.accept with an `id` (`accepts`), or a session.completed of these `ids`.
+
+    `start` and `end` are its place in its speaker's stream.
+    """
+
+    speaker: Speaker
+    channel: int
+    session: bytes | None
+    accepts: bool
+    sync: bool
+    id: int | None
+    ids: RangeSet
+    start: int
+    end: int
+
+    @property
+    def verb(self) -> str:
+        """The name of the command or control."""
+        return Accept.VERB if self.accepts else Completed.VERB
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it begins and ends."""
+        return self.start, self.end
+
+
+WHO: Final[dict[str, str]] = {"C": CLIENT, "S": SERVER}
+"""The observer's letter of each side, and the table's word for it."""
+
+
+class ConnectionWitness:
+    """Judges what concerns the connection.  A base class: each family decides what to report, and what to forget after a gap.
+
+    Findings collect in `findings.found`; the caller sets `findings.offset` to the unit under judgement.
+    """
+
+    __slots__ = ("_ended", "_excused", "_late", "dialogue", "findings", "shaky")
+
+    def __init__(self, strict: bool, limits: Limits, handshake: Table) -> None:
+        self.findings: Final = Findings(strict, limits)
+        self.dialogue = ConnectionDialogue(rows=handshake)
+        self.shaky = False
+        """Whether units of a speaker may be missing, because the search for its frames goes on."""
+        self._late = False
+        self._ended = False
+        self._excused: set[tuple[str, str]] = set()
+
+    def header(self, speaker: str, same: bool) -> None:
+        """Judges a protocol header; `same`: the server's, for the version under observation."""
+        verb = PROTOCOL_HEADER if same or speaker == "C" else OTHER_PROTOCOL_HEADER
+        if self.dialogue.said(WHO[speaker], verb) is not None and not self._late:
+            self.findings.note("connection.protocol-header", f"the {WHO[speaker]} sends its header unasked")
+            self.lost("S" if speaker == "C" else "C")  # we missed the beginning of the other side
+
+    def lost(self, speaker: str) -> None:
+        """Makes every state possible again: octets of `speaker` were lost."""
+        raise NotImplementedError
+
+    def unsettle(self) -> None:
+        """Makes every state possible: the next unit may come out of order."""
+        raise NotImplementedError
+
+    def ended(self, speaker: str) -> None:
+        """Judges the end of `speaker`'s octets."""
+        if self._ended:
+            return
+        self._ended = True
+        self.findings.channel = None
+        if self._late or self._may_end():
+            return
+        who, state = WHO[speaker], self.dialogue.state
+        if state == "closing":
+            self.findings.note("connection.close-ok", f"the {who} ends the connection without close-ok")
+        elif state.startswith(("authenticating", "challenged")):
+            self.findings.note("connection.authentication", f"the {who} ends the connection during authentication")
+        else:
+            self.findings.note("connection.eof", f"the {who} ends the connection without connection.close (state {state})")
+
+    def _may_end(self) -> bool:
+        """Returns whether neither side has anything left to send."""
+        return self.dialogue.finished
+
+    def _quiet(self, who: str) -> bool:
+        """Returns whether what `who` sends on a channel changes no state of the connection, as nearly always."""
+        dialogue = self.dialogue
+        return (
+            dialogue.handshake.stays(who, SESSION)
+            and dialogue.close_by_client.stays(who, OTHER)
+            and dialogue.close_by_server.stays(who, OTHER)
+        )
+
+    def _legal(self, speaker: str, word: str, verb: str) -> bool:
+        """Returns whether the machines accept `verb`, which their tables call `word`; reports what they refuse to `_blame`."""
+        refusal = self.dialogue.said(WHO[speaker], word)
+        if refusal is None:
+            return True
+        if (speaker, verb) in self._excused:  # the answer to a request that was illegal itself
+            self._excused.discard((speaker, verb))
+            return False
+        other = "S" if speaker == "C" else "C"
+        self._excused.update([(other, answer) for answer in ANSWERS.get(verb, ())])
+        self._blame(WHO[speaker], word, verb, refusal)
+        return False
+
+    def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
+        """Reports the rule that `who` broke.  The machines have kept their states."""
+        raise NotImplementedError
 
 
 class Checker:
     """The checker of one family; the observer creates it when it knows the dialect.  A base class.
 
-    What was sent goes to `said` at once, verdicts to `findings`, whose speaker and offset the observer sets.  `ears` are the
-    observer's.
+    What was sent goes to `said` at once, verdicts to `findings`, whose speaker and offset the observer sets.  `witness` judges
+    what concerns the connection; `ears` are the observer's.
     """
 
-    __slots__ = ("_said", "ears", "findings")
+    __slots__ = ("_connection", "_said", "ears", "findings")
 
     FAMILY: ClassVar[str] = ""
     """The name of the family; captures choose their row writer by it."""
@@ -40,10 +201,16 @@ class Checker:
     TABLES: ClassVar[tuple[Table, ...]] = ()
     """The tables that the machines in `state` run."""
 
-    def __init__(self, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]) -> None:
-        self.findings = Findings(strict, limits)
+    def __init__(self, witness: ConnectionWitness, ears: Mapping[Speaker, Ear], said: deque[Observed]) -> None:
+        self._connection = witness
+        self.findings = witness.findings
         self.ears: Final = ears
         self._said: Final = said
+
+    def _follow(self, witness: ConnectionWitness) -> None:
+        """Goes on with the witness of a snapshot."""
+        self._connection = witness
+        self.findings = witness.findings
 
     def say(self, speaker: Speaker, start: int, end: int, event: Observation) -> None:
         """Reports what these octets of `speaker` contain."""
@@ -66,7 +233,7 @@ class Checker:
 
     def header(self, speaker: Speaker, same: bool) -> None:
         """Judges a protocol header; `same`: it is that of the dialect under observation."""
-        raise NotImplementedError
+        self._connection.header(speaker, same)
 
     def hear(self, speaker: Speaker, unit: Assembly) -> None:
         """Reports and judges a unit."""
@@ -90,22 +257,26 @@ class Checker:
 
     def shake(self, shaky: bool) -> None:
         """Prepares for a unit.  `shaky`: the search for a speaker's frames goes on, so units may be missing; see `unsettle`."""
-        raise NotImplementedError
+        self._connection.shaky = shaky
+        if shaky:
+            self.unsettle()
 
     def unsettle(self) -> None:
         """Records that the next unit may be out of order: the other side may have answered what we do not have yet."""
-        raise NotImplementedError
+        self._connection.unsettle()
 
     def lost(self, speaker: Speaker) -> None:
         """Records lost octets of `speaker`: nothing that depends on them is a violation."""
-        raise NotImplementedError
+        self._connection.lost(speaker)
+        for ear in self.ears.values():  # the other side need not begin with a header
+            ear.joined = ear.joined or not ear.received
 
     def ended(self, speaker: Speaker) -> None:
         """Records that `speaker` has closed its half of the connection."""
-        raise NotImplementedError
+        self._connection.ended(speaker)
 
-    def books(self, channel: int) -> ChannelWitness | None:
-        """Returns the records of the session on a channel; None when there is none."""
+    def subscriptions(self, channel: int) -> Subscriptions | None:
+        """Returns the book of the client's subscriptions in the session on a channel; None when there is none."""
         return None
 
     # --- snapshots ------------------------------------------------------------------------------------------------------------

@@ -1,26 +1,31 @@
-"""The observer: reads both sides of a conversation without taking part, and reports their methods and violations."""
+"""The observer: reads both sides of a conversation without taking part, and reports their methods and violations.
+
+Its ears read the octets of one side each: a protocol header, then frames or octets that cannot be decoded.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from amqp_sansio.dialects import DIALECTS, Dialect
-from amqp_sansio.engine.checker import Checker
+from amqp_sansio.engine.checker import Answered, Checker, Observed, Speaker, Transfers
 from amqp_sansio.engine.connection import violation_of
-from amqp_sansio.engine.ear import GUESSING, Ear, Heard
-from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers
-from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in
-from amqp_sansio.engine.witness import ChannelWitness
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.guess import Found, Guess
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.errors.core import many
 from amqp_sansio.events import HeaderSeen, Note, OpaqueSeen, Violation
+from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.octets import octets_of
+from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.kernel.snapshots import Dumper, Loader
+from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.framing import Assembly, Malformed, assembly_of
+from amqp_sansio.wire.framing import Assembly, Carries, Cut, Framing, Malformed, Reader, assembly_of
 from amqp_sansio.wire.headers import Headers, Sift
 from amqp_sansio.wire.reading import Reading
 
@@ -29,6 +34,296 @@ __all__ = ["Observed", "Observer", "Speaker"]
 T = TypeVar("T")
 
 _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
+
+VERSION: Final = 2
+"""The version of the format of snapshots; the first one had no number."""
+
+Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Found
+"""One item of a stream.  Found: the framing of its frames, where several were possible."""
+
+HEADER: Final = "header"
+"""Expects a protocol header: we have the beginning of the conversation."""
+ANSWER: Final = "answer"
+"""Expects frames, or a header for another version: this side answers, and need not send a header."""
+DECIDING: Final = "deciding"
+"""The header has been handed out; the observer has not decided yet how to continue."""
+GUESSING: Final = "guessing"
+"""The stream starts in the middle, and its framing is not known yet."""
+FRAMES: Final = "frames"
+OPAQUE: Final = "opaque"
+
+
+class Heard(NamedTuple):
+    """An item, and where it is in this speaker's stream."""
+
+    start: int
+    end: int
+    thing: Thing
+
+
+class Ear:
+    """Reads one speaker's stream: `receive` stores, `next` hands out one item.  Offsets include lost octets.
+
+    `framing` creates the reader of frames, and `carries` is passed to it.  `known`: frames may come without a header before
+    them.  `others`: further candidate framings for a stream that starts in the middle.  Hands out the first framing in which
+    three consecutive frames are found; the observer then plugs it in.
+    """
+
+    __slots__ = (
+        "_carries",
+        "_head",
+        "_known",
+        "_limits",
+        "doubt",
+        "ended",
+        "found",
+        "framing",
+        "guess",
+        "heard",
+        "joined",
+        "late",
+        "opaque_start",
+        "reader",
+        "reason",
+        "received",
+        "state",
+        "told",
+        "trace",
+    )
+
+    def __init__(
+        self, limits: Limits, framing: Framing, carries: Carries, known: bool = False, others: tuple[Framing, ...] = ()
+    ) -> None:
+        self._limits: Final = limits
+        self.framing = framing
+        self._carries = carries
+        self.guess: Guess | None = Guess(others) if others else None
+        """The search for the framing of a stream that starts in the middle."""
+        self._known: Final = known
+        self._head = b""
+        self.state = HEADER
+        self.reader: Reader | None = None
+        self.received = 0
+        self.heard = 0
+        """`received` without lost octets."""
+        self.late = False
+        """Whether the stream starts in the middle, or some of it was lost."""
+        self.joined = False
+        """Whether the other side's stream starts in the middle: then this one need not begin with a header either."""
+        self.doubt = ""
+        """Why the next octets may not be frames at all ("behind a security layer"); "" when they must be."""
+        self.reason = ""
+        self.opaque_start = 0
+        """Where the unreadable octets begin; during a search for frames, where the search began."""
+        self.told = False
+        """Whether the caller knows that nothing more can be read."""
+        self.ended = False
+        self.found = False
+        """Whether anything could be read."""
+        self.trace = False
+        """Whether to hand out every frame."""
+
+    @property
+    def rest(self) -> int:
+        """The octets at the end that belong to an incomplete frame."""
+        if self.state == GUESSING and self.guess is not None:
+            return self.guess.size
+        return self.reader.buffered if self.reader is not None and self.state == FRAMES and not self.reader.dead else 0
+
+    @property
+    def opaque(self) -> int:
+        """The octets that could not be read."""
+        return self.received - self.opaque_start if self.state == OPAQUE else 0
+
+    @property
+    def frameless(self) -> bool:
+        """Whether the stream starts in the middle and no frame was ever found in it."""
+        return self.state in (FRAMES, GUESSING) and self.late and not self.found
+
+    @property
+    def unread(self) -> int:
+        """The octets that arrived and are part of nothing readable."""
+        skipped = 0 if self.reader is None else self.reader.skipped
+        return self.opaque + self.rest + skipped + (0 if self.guess is None else self.guess.passed)
+
+    @property
+    def searching(self) -> bool:
+        """Whether it searches for the next frame, or has given up."""
+        if self.told:
+            return True
+        if self.state == HEADER:
+            return self._known and not b"AMQP".startswith(self._head[:4])
+        return self.state == GUESSING or (self.state == FRAMES and self.reader is not None and self.reader._searching)
+
+    @property
+    def unfinished(self) -> int | None:
+        """A lower bound for the end offset of every later event; None when nothing is incomplete."""
+        if self.frameless and self.heard:
+            return self.opaque_start + 1
+        if self.state == FRAMES:
+            return None if self.reader is None else self.reader.unfinished
+        return self.received if self._head else None
+
+    @property
+    def rests(self) -> bool:
+        """Whether it reads frames, and `next` needs more octets to hand out anything."""
+        reader = self.reader
+        if reader is None or self.state != FRAMES or self.ended or self.trace:
+            return False
+        return not (reader._searching or reader.dead or reader.queue or reader.ready())
+
+    def receive(self, octets: bytes) -> None:
+        """Stores octets; once the stream is unreadable, only counts them."""
+        self.received += len(octets)
+        self.heard += len(octets)
+        if self.state == FRAMES and self.reader is not None:
+            self.reader.receive(octets)
+        elif self.state == GUESSING and self.guess is not None:
+            self.guess.receive(octets)
+        elif self.state != OPAQUE:
+            self._head += octets
+
+    def next(self) -> Heard | None:
+        """Returns the next item; None when it needs more octets or can read nothing more."""
+        if self.state == HEADER or self.state == ANSWER:
+            return self._header()
+        if self.state == GUESSING and self.guess is not None:
+            found = self.guess.look(self.ended)
+            if found is None:
+                return None
+            self.received -= len(found.rest)  # the rest is received again, after what the other side said meanwhile
+            self.heard -= len(found.rest)
+            return Heard(found.place, found.place + 1, found)
+        reader = self.reader
+        if self.state != FRAMES or reader is None:
+            return None
+        reader.wary = bool(self.doubt)  # also after the first frames that a search finds
+        thing = reader.next()
+        if thing is None:
+            if reader.wary and not reader._searching:
+                plausible = reader.plausible()
+                if plausible is False or (plausible is None and self.ended and reader.buffered):
+                    if reader.break_off():
+                        return self.next()
+                    self.be_opaque(self.doubt, reader.offset)
+            return None
+        if isinstance(thing, Assembly):
+            self.found = True
+            return Heard(thing.start, thing.end, thing)
+        if thing.fatal and self.late and not self.found:
+            self.be_opaque("what looked like frames is none", thing.offset)
+            return None
+        self.found = True
+        if thing.fatal:
+            self.be_opaque("behind a frame that cannot be cut", thing.offset)
+        return Heard(thing.offset, min(thing.offset + reader.HEAD, self.received), thing)
+
+    def cut(self) -> Cut | None:
+        """See `Reader.cut_run`.  It only reads frames like earlier ones, to which no doubt applies."""
+        reader = self.reader
+        if reader is None or self.state != FRAMES or not reader.known:
+            return None
+        run = reader.cut_run(self.framing.largest, 1)
+        return run[0] if run else None
+
+    def forget(self) -> None:
+        """Drops what was learned for `cut`."""
+        if self.reader is not None:
+            self.reader.unlearn()
+
+    def _header(self) -> Heard | None:
+        head = self._head
+        if len(head) < SIZE and not (self.ended and head):
+            return None
+        header = ProtocolHeader(head[:SIZE])
+        if self._known and not header.amqp and (header.name == "nothing known" or (self.joined and not header.tls)):
+            self.late = True
+            self._read_middle(0)
+            return self.next()
+        if self.state == ANSWER and not header.amqp:
+            self.read_frames(0)
+            return self.next()
+        self._head = head[SIZE:]
+        self.state = DECIDING
+        self.found = True
+        return Heard(0, len(header.octets), header)
+
+    def plug(self, framing: Framing, carries: Carries, greets: bool = True) -> bool:
+        """Sets or changes the framing; returns whether octets waited for it, which are read now."""
+        former, self.framing = self.framing, framing
+        if not greets and self.state == HEADER:
+            self.state = ANSWER
+        self._carries = carries
+        guess, self.guess = self.guess, None
+        if self.state == FRAMES and self.reader is not None and former is not framing:
+            self._head = self.reader.take()  # the octets were taken for something else
+            self.read_frames(self.reader.offset)
+            return True
+        if self.state == OPAQUE and self.reader is not None and former is not framing:
+            dead = framing.overhearing(self._limits, carries, self.reader.offset)  # counts on as the former one did
+            dead.frames, dead.skipped, dead.dead = self.reader.frames, self.reader.skipped, True
+            self.reader = dead
+        if guess is None or self.state != GUESSING:
+            return False
+        self._head = guess.take()
+        self.read_frames(guess.base)
+        self.opaque_start = guess.begun
+        if self.reader is not None:
+            self.reader.skipped += guess.passed
+        return True
+
+    def _read_middle(self, start: int) -> None:
+        """Continues in the middle of the stream, whose framing may be unknown."""
+        if self.guess is not None:
+            self.state = GUESSING
+            self.guess.begin(start)
+            self.guess.receive(self._head)
+            self._head = b""
+        else:
+            self.read_frames(start)
+
+    def read_frames(self, start: int = SIZE) -> None:
+        """Reads frames from here on.  In the middle of a stream, searches for the first one."""
+        reader = self.framing.overhearing(self._limits, self._carries, start)
+        if self.late:
+            self.opaque_start = start
+            reader.lost(0)
+        if self.trace:
+            reader.trace = []
+        self.reader = reader
+        self.state = FRAMES
+        reader.receive(self._head)
+        self._head = b""
+        if self.ended:
+            reader.finish()
+
+    def be_opaque(self, reason: str, start: int) -> None:
+        """Stops reading at the offset `start`: what follows is only counted."""
+        if self.state != OPAQUE:
+            self.state = OPAQUE
+            self.reason = reason
+            self.opaque_start = start
+            self._head = b""
+
+    def lost(self, octets: int) -> None:
+        """Records that `octets` octets of the stream are missing here."""
+        self.received += octets
+        self.late = True
+        if self.state == FRAMES and self.reader is not None:
+            self.reader.lost(octets)
+        elif self.state == OPAQUE:
+            self.opaque_start += octets
+        elif self.state == GUESSING and self.guess is not None:
+            self.guess.lost(octets)
+        else:
+            self._head = b""
+            self._read_middle(self.received)
+
+    def finish(self) -> None:
+        """Records the end of the stream."""
+        self.ended = True
+        if self.reader is not None and self.state == FRAMES:
+            self.reader.finish()
 
 
 class Observer:
@@ -196,9 +491,10 @@ class Observer:
         for ear in self._ears.values():
             ear.be_opaque(reason, 0)
 
-    def _books(self, channel: int) -> ChannelWitness | None:
-        """Returns the record of the session on a channel, as of the last event returned.  Callers must not keep it."""
-        return self._checker.books(channel)
+    def _books(self, channel: int) -> Subscriptions | None:
+        """Returns the book of the subscriptions in the session on a channel, as of the last event returned.  Callers must not
+        keep it."""
+        return self._checker.subscriptions(channel)
 
     def read_headers(self, sift: Sift[T]) -> Headers[T]:
         """Returns the reader of headers for `next_alike`."""
@@ -370,7 +666,7 @@ class Observer:
         name, late = None if self._dialect is None else self._dialect.name, (self._late, set(self._resuming.items()))
         state = name, self.strict, late, self._eof, self._client_header, self._ears, self._checker.state(), self.limits
         plugged = self._plugged.name if name is None else None
-        return dump((VERSION, plugged, *state), self._checker, self._dialects)
+        return Dumper(_classes(self._checker), _framings(self._dialects)).dump((VERSION, plugged, *state))
 
     @classmethod
     def restore(
@@ -380,22 +676,73 @@ class Observer:
 
         Raises DecodeError for anything but a snapshot of an observer, and for a version that this library does not read.
         """
-        plugged, name = names_in(snapshot)
+        plugged, name = _names_in(snapshot)
         dialects = sorted(dialects, key=lambda each: each.name != plugged)
         dialect = dialect or next((each for each in dialects if each.name == name), None)
         if name is not None and dialect is None:
             raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
         made = cls(dialect, dialects=dialects)
-        _, strict, late, eof, client_header, ears, state, limits = load_state(
-            snapshot, made._checker, made._dialects, lambda class_code, code: made._checker.carries(class_code, code)
-        )
-        made = cls(dialect, strict, limits, dialects=dialects)
+        framing = made._dialects[0].framing
+
+        def carries(class_code: int, code: int) -> bool:
+            return made._checker.carries(class_code, code)
+
+        state = _loader(made._checker, made._dialects, carries).load(snapshot)
+        former = isinstance(state, tuple) and state[:1] != (VERSION,)
+        if not isinstance(state, tuple) or len(state) != (8 if former else 10):
+            raise DecodeError("snapshot", 0, "not a snapshot of an observer")
+        _, strict, late, eof, client_header, ears, witness, limits = state[-8:]
+        if (
+            not isinstance(limits, Limits)
+            or not isinstance(ears, dict)
+            or not isinstance(late, tuple)
+            or [type(each) for each in late] != [set, set]
+            or not isinstance(client_header, ProtocolHeader | None)
+        ):
+            raise DecodeError("snapshot", 0, "not a snapshot of an observer")
+        for ear in ears.values():
+            if former:
+                ear.guess, ear.framing = None, framing
+                ear.plug(framing, carries)
+            ear.forget()  # as when it was stored, whatever it knew how to remember then
+        made = cls(dialect, bool(strict), limits, dialects=dialects)
         made._checker.consider(_kin(made._plugged, dialects))
-        made._checker.resume(state)
+        made._checker.resume(witness)
         made._ears.update(ears)
-        made._eof, made._client_header = eof, client_header
+        made._eof, made._client_header = bool(eof), client_header
         made._late, made._resuming = late[0], dict([each if isinstance(each, tuple) else (each, 0) for each in late[1]])
         return made
+
+
+def _classes(checker: Checker) -> dict[str, type]:
+    """Returns the classes of which a snapshot consists, by name."""
+    common = Ear, Findings, Guess, Limits, Machine, MutableRangeSet, ProtocolHeader
+    return {kind.__name__: kind for kind in (*common, *checker.PARTS)}
+
+
+def _framings(dialects: Sequence[Dialect[Codec]]) -> dict[str, object]:
+    return {each.framing.name: each.framing for each in dialects}
+
+
+def _loader(checker: Checker, dialects: Sequence[Dialect[Codec]], carries: Carries) -> Loader:
+    tables = {table.name: table for table in checker.TABLES}
+    return Loader(_classes(checker), tables, carries, _framings(dialects))
+
+
+def _names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:
+    """Returns the names of a snapshot's dialect and of the recognised one; None for each that it lacks.
+
+    Raises DecodeError for an unsupported version.
+    """
+    state = snapshot[0] if snapshot else None
+    if not isinstance(state, tuple) or len(state) < 4:
+        return None, None
+    _, first, *names = state
+    if type(first) is not int:
+        return first, first
+    if first != VERSION:
+        raise DecodeError("snapshot", 0, f"its version is {first}, this library reads 1 and {VERSION}")
+    return names[0] or names[1], names[1]
 
 
 def _kin(dialect: Dialect[Codec], dialects: Sequence[Dialect[Codec]]) -> list[Dialect[Codec]]:

@@ -1,35 +1,53 @@
-"""The checker of sessions (0-10): reads controls and commands, transfers in batches, and passes them to the witness."""
+"""The checker of sessions (0-10): reads controls and commands, transfers in batches, and judges them by its witness."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from typing import ClassVar, Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, TypeVar
 
-from amqp_sansio.engine.checker import Checker
-from amqp_sansio.engine.contents import Consumers, ContentClass, Contents, ContentWitness, Deliveries, Staging
+from amqp_sansio.engine.checker import WHO, Answered, Checker, ConnectionWitness, Observed, Speaker, Transfers, TransferSeen
+from amqp_sansio.engine.contents import (
+    CONTENT_VERBS,
+    Consumers,
+    ContentClass,
+    Contents,
+    ContentWitness,
+    Deliveries,
+    Staging,
+    is_global,
+)  # fmt: skip
 from amqp_sansio.engine.demarcation import Demarcation, DemarcationWitness
-from amqp_sansio.engine.ear import FRAMES, Ear
+from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.inbound import replies_of
-from amqp_sansio.engine.observed import Answered, Observed, Speaker, Transfers, TransferSeen
-from amqp_sansio.engine.witness import ChannelWitness, Witness
-from amqp_sansio.engine.witness_connection import WHO
-from amqp_sansio.engine.witness_handshake import HandshakeWitness
-from amqp_sansio.engine.witness_stream import CreditWitness, StreamWitness
+from amqp_sansio.engine.observer import FRAMES, Ear
+from amqp_sansio.engine.witness import ChannelWitness, CreditWitness, StreamWitness
 from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.errors.core import session_name
 from amqp_sansio.events import CommandSeen, ControlSeen
 from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen
-from amqp_sansio.kernel.machine import Table
+from amqp_sansio.kernel.machine import Refusal, Table
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
 from amqp_sansio.ledger.ids import Ids, Settling
 from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
-from amqp_sansio.limits import Limits
+from amqp_sansio.limits import MAX_CHANNELS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Command, Control, Struct
-from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, StartOk, TuneOk
+from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, Redirect, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.message import Accept, DeliveryProperties, Transfer
-from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Detach, Detached, Expected, Flush, KnownCompleted
-from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
+from amqp_sansio.spec.session import (
+    Attach,
+    Attached,
+    CommandPoint,
+    Completed,
+    Confirmed,
+    Detach,
+    Detached,
+    Expected,
+    Flush,
+    KnownCompleted,
+)
+from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, RANGES, SESSION, ConnectionDialogue
 from amqp_sansio.tables.content_classes import CONSUMER, PUBLISHING, QOS, STAGING
 from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
@@ -42,6 +60,317 @@ from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import COMMAND_SIZE, Assembler, SegmentReader, alone_next
 
 T = TypeVar("T")
+
+LAYERLESS: Final = ("ANONYMOUS", "PLAIN", "EXTERNAL", "CRAM-MD5", "LOGIN", "AMQPLAIN")
+"""Mechanisms without a security layer; the SCRAM family has none either."""
+
+CLOSE_CODES: Final = {200: "normal", 320: "connection-forced", 402: "invalid-path", 501: "framing-error"}
+
+_WRONG: Final = {
+    "max-frame-size.minimum": "a maximum below what everybody must accept",
+    "heartbeat-max.permitted-range": "the maximum lies below the minimum",
+    "heartbeat-max.no-heartbeat-min": "without a minimum there is no maximum",
+    "channel-max.upper-limit": "the client asks for more than the server offered",
+    "max-frame-size.upper-limit": "the client asks for more than the server offered",
+    "heartbeat.permitted-range": "a heartbeat outside of what was offered",
+    "heartbeat.no-heartbeat-min": "the server offered no heartbeat",
+}
+
+
+class HandshakeWitness:
+    """Remembers the offers, and judges the answers.  Accuses no side because of something it missed."""
+
+    __slots__ = ("_findings", "channels", "insist", "locales", "max_frame_size", "mechanism", "mechanisms", "offered")
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings: Final = findings
+        self.mechanisms: tuple[str, ...] | None = None
+        self.locales: tuple[str, ...] | None = None
+        self.mechanism = ""
+        self.offered: tuple[int | None, int | None, int | None, int | None] | None = None
+        """channel-max, max-frame-size, heartbeat-min and heartbeat-max as the server offered them."""
+        self.channels = MAX_CHANNELS
+        """The negotiated number of channels."""
+        self.max_frame_size = MAX_FRAME_SIZE
+        self.insist = False
+
+    @property
+    def layered(self) -> bool:
+        """Whether the mechanism may have started a security layer."""
+        return bool(self.mechanism) and self.mechanism not in LAYERLESS and not self.mechanism.startswith("SCRAM-")
+
+    def hear(self, control: Control) -> None:
+        """Judges a control of class connection that was legal in its state."""
+        hear = _HEARS.get(type(control))
+        if hear is not None:
+            hear(self, control)
+
+    def _start(self, control: Start) -> None:
+        self.mechanisms = _words(control.mechanisms)
+        self.locales = _words(control.locales)
+        if self.locales is not None and "en_US" not in self.locales:
+            text = "every server supports the locale en_US"
+            self._findings.letter("connection.start.locales.required-support", "connection.start", text, ("en_US",))
+
+    def _start_ok(self, control: StartOk) -> None:
+        self.mechanism = control.mechanism or ""
+        if control.mechanism is None:
+            self._required("connection.start-ok", "mechanism")
+        elif self.mechanisms is not None and control.mechanism not in self.mechanisms:
+            self._findings.breach(
+                "connection.start-ok.mechanism.validity",
+                f'connection.start-ok with mechanism "{_short(control.mechanism)}"',
+                "the client chose a mechanism that the server did not offer",
+                self.mechanisms,
+            )
+        if control.locale is None:
+            self._required("connection.start-ok", "locale")
+        elif self.locales is not None and control.locale not in self.locales:
+            said = f'connection.start-ok with locale "{_short(control.locale)}"'
+            text = "the client chose a locale that the server did not offer"
+            self._findings.letter("connection.start-ok.locale", said, text, self.locales)
+
+    def _tune(self, control: Tune) -> None:
+        self.offered = (control.channel_max, control.max_frame_size, control.heartbeat_min, control.heartbeat_max)
+        for rule, field, value, legal in RANGES.broken_by_offer(control, MIN_MAX_FRAME_SIZE):
+            said, text = f"connection.tune with {field} {value}", _WRONG[rule]
+            if rule == "heartbeat-max.no-heartbeat-min":
+                self._findings.letter(f"connection.tune.{rule}", f"{said} and without heartbeat-min", text, (legal,))
+                continue
+            if rule == "heartbeat-max.permitted-range":
+                said = f"connection.tune with heartbeat-min {control.heartbeat_min}, heartbeat-max {value}"
+            self._findings.breach(f"connection.tune.{rule}", said, text, (legal,), 501)
+
+    def _tune_ok(self, control: TuneOk) -> None:
+        if self.offered is None:
+            return
+        offer = Tune(*self.offered)
+        if control.channel_max is None:
+            self._required("connection.tune-ok", "channel-max")
+        for rule, field, value, legal in RANGES.broken_by_answer(offer, control, MIN_MAX_FRAME_SIZE):
+            judged, said, text = f"connection.tune-ok.{rule}", f"connection.tune-ok with {field} {value}", _WRONG[rule]
+            if rule == "heartbeat.no-heartbeat-min":
+                self._findings.divergence(judged, said, text, (legal,))
+            elif rule == "max-frame-size.minimum" and not value:
+                self._findings.letter(judged, said, f"{text}; peers take 0 for no answer", (legal,))
+            else:
+                self._findings.breach(judged, said, text, (legal,))
+        self.channels = control.channel_max or offer.channel_max or MAX_CHANNELS
+        self.max_frame_size = max(control.max_frame_size or offer.max_frame_size or MAX_FRAME_SIZE, FRAME_FLOOR)
+
+    def _open(self, control: Open) -> None:
+        self.insist = control.insist
+        if control.virtual_host is None:
+            self._required("connection.open", "virtual-host")
+
+    def _redirect(self, control: Redirect) -> None:
+        if self.insist:
+            text = "the client insisted on this server"
+            legal = ("connection.open-ok", "connection.close")
+            self._findings.breach("connection.open.insist.behavior", "connection.redirect", text, legal)
+        self._findings.note("connection.redirect", "the server redirects the client")
+
+    def _close(self, control: Close) -> None:
+        code = control.reply_code
+        if code is not None and code not in CLOSE_CODES:
+            said = f"connection.close with reply-code {code}"
+            legal = tuple([f"{number} {name}" for number, name in CLOSE_CODES.items()])
+            self._findings.letter("connection.close.reply-code", said, "nobody knows this close code", legal)
+        if code != 200:
+            name = CLOSE_CODES.get(code or 0, "unknown")
+            who = "client" if self._findings.speaker == "C" else "server"
+            reason = f": {_short(control.reply_text)}" if control.reply_text else ""
+            self._findings.note("connection.close", f"the {who} closes the connection with {code} {name}{reason}")
+
+    def _required(self, verb: str, field: str) -> None:
+        self._findings.letter(f"{verb}.{field}", verb, f"the field {field} is required", (field,), about=field)
+
+
+_HEARS: Final[dict[type[Control], Callable[[HandshakeWitness, Any], None]]] = {  # Any: each row takes its own control
+    Start: HandshakeWitness._start,
+    StartOk: HandshakeWitness._start_ok,
+    Tune: HandshakeWitness._tune,
+    TuneOk: HandshakeWitness._tune_ok,
+    Open: HandshakeWitness._open,
+    Redirect: HandshakeWitness._redirect,
+    Close: HandshakeWitness._close,
+}
+
+FRAME_FLOOR: Final = 256
+"""A smaller maximum counts as a mistake in the fields rather than as a limit for frames."""
+
+
+def _words(values: tuple[object, ...] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple([str(value) for value in values])
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+_FRAMING: Final = 501
+
+
+class Witness(ConnectionWitness):
+    """The `ConnectionWitness` of a conversation in sessions."""
+
+    __slots__ = ("_channels", "_name_octets", "_sessions", "handshake")
+
+    def __init__(self, strict: bool, limits: Limits) -> None:
+        super().__init__(strict, limits, HANDSHAKE)
+        self.handshake: Final = HandshakeWitness(self.findings)
+        self._channels: dict[int, ChannelWitness] = {}
+        self._sessions: dict[bytes, int] = {}
+        self._name_octets = 0
+
+    # --- controls -------------------------------------------------------------------------------------------------------------
+
+    def connection_control(self, speaker: str, channel: int, control: Control) -> None:
+        """Judges a control of class connection."""
+        self.findings.channel = None
+        if channel:
+            text = "controls of the connection go on channel 0"
+            self.findings.letter("connection.channel", f"{control.VERB} on channel {channel}", text, ("channel 0",))
+        if self._legal(speaker, control.VERB, control.VERB):
+            self.handshake.hear(control)
+
+    def session_control(self, speaker: str, channel: int, control: Control) -> None:
+        """Judges a control of class session."""
+        word = WHO[speaker]
+        self.findings.channel = channel
+        legal = self._permits(speaker, channel, control.VERB)
+        witness = self._channel(channel)
+        if not legal:
+            witness.refused(word, control)
+            return
+        if isinstance(control, Attach):
+            self._name_octets += len(control.name or b"")
+            if self._name_octets > self.findings.limits.buffered_octets:
+                self._forget("limits.buffered_octets")
+                witness = self._channel(channel)
+            witness.attach(word, control, self.shaky, control.name in self._sessions)
+        elif isinstance(control, Attached):
+            if witness.attach_answered(word, control) and control.name is not None:
+                self._one_transport(control.name, channel)
+        elif isinstance(control, Detach):
+            witness.detach(word, control)
+        elif isinstance(control, Detached):
+            witness.detached(word, control)
+        else:
+            witness.control(word, control)
+
+    # --- commands -------------------------------------------------------------------------------------------------------------
+
+    def command(
+        self, speaker: str, channel: int, verb: str, command: Command | None, octets: int, body: int | None = None
+    ) -> tuple[bytes | None, int | None]:
+        """Judges a command; returns its session and its id, None where unknown.
+
+        `octets` counts header and body, `body` the body alone (None: unknown).
+        """
+        self.findings.channel = channel
+        legal = self._permits(speaker, channel, verb)
+        witness = self._channel(channel)
+        if not legal:
+            witness.refused(WHO[speaker], command, octets)
+            return None, None
+        id = witness.command(WHO[speaker], verb, command, octets, body)
+        if command is not None and verb in CONTENT_VERBS and is_global(command):
+            for other in self._channels.values():
+                if other is not witness:
+                    other.content.close_window()
+        return witness.name, id
+
+    def settled(self, speaker: str, channel: int) -> ChannelWitness | None:
+        """Returns the witness of a channel on which a transfer of `speaker` changes no state.
+
+        Until a control other than those about completion comes, `ChannelWitness.transfer` may judge the next ones.
+        """
+        witness = self._channels.get(channel)
+        if witness is None or self.shaky or channel >= self.handshake.channels or not witness.quiet(WHO[speaker]):
+            return None
+        return witness if self._quiet(WHO[speaker]) else None
+
+    def books(self, channel: int) -> ChannelWitness | None:
+        """Returns the records of the session on a channel; None while the channel is unused."""
+        return self._channels.get(channel)
+
+    def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:
+        """Handles a command that never came whole: returns its session and its id.  Its content is not judged."""
+        witness = self._channels.get(channel)
+        return (None, None) if witness is None else (witness.name, witness.taken(WHO[speaker]))
+
+    def lost(self, speaker: str) -> None:
+        self._late = True
+        self.unsettle()
+        for witness in self._channels.values():
+            witness.lost(WHO[speaker])
+
+    def unsettle(self) -> None:
+        """Makes every state possible: the next unit may come out of order."""
+        self.dialogue = ConnectionDialogue.unknown()
+        for witness in self._channels.values():
+            witness.unsettle()
+
+    def _may_end(self) -> bool:
+        return self.dialogue.finished and self.dialogue.state != "closing"  # a close after a redirect is answered, too
+
+    def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
+        state = self.dialogue.state
+        rule, text = "connection.sequence", f"{verb} while the connection is {state}"
+        legal = refusal.legal_for(who)
+        if state in ("closing", "closed"):  # Python clients answer what crossed their close
+            self.findings.divergence(rule, verb, text, legal, _FRAMING, about=verb)
+        else:
+            self.findings.breach(rule, verb, text, legal, _FRAMING)
+
+    def _permits(self, speaker: str, channel: int, verb: str) -> bool:
+        """Returns whether the state of the connection permits a verb of its sessions; if so, also judges the channel number.
+
+        When N channels were negotiated they are 0 to N-1; a peer that counts from 1 to N is tolerated.
+        """
+        agreed, quiet = self.handshake.channels, self._quiet(WHO[speaker])  # for nearly all words
+        legal = quiet or self._legal(speaker, SESSION, verb)
+        if not legal or channel < agreed:
+            return legal
+        said = f"{verb} on channel {channel}"
+        text = "a channel beyond what was agreed on"
+        rule, numbers = "connection.tune-ok.channel-max.available-channels", (f"channels 0 to {agreed - 1}",)
+        if channel == agreed:
+            self.findings.letter(rule, said, text, numbers)
+        elif channel not in self._channels and self._late:  # the other side may have used it first
+            self.findings.note(rule, f"{said}: {text}")
+        elif channel not in self._channels:
+            self.findings.breach(rule, said, text, numbers, _FRAMING)
+        return legal
+
+    def _channel(self, number: int) -> ChannelWitness:
+        witness = self._channels.get(number)
+        if witness is None:
+            if len(self._channels) >= self.findings.limits.channels:
+                self._forget("limits.channels")
+            witness = self._channels[number] = ChannelWitness(self.findings, number, self._late)
+        return witness
+
+    def _forget(self, limit: str) -> None:
+        """Stops following the sessions so far: one of our limits is reached."""
+        self.findings.note(limit, f"more than our limit {limit}: we no longer track the open sessions")
+        self._channels.clear()
+        self._sessions.clear()
+        self._name_octets = 0
+        self._late = True
+
+    def _one_transport(self, name: bytes, channel: int) -> None:
+        before = self._sessions.get(name)
+        old = self._channels.get(before) if before is not None and before != channel else None
+        if old is not None and old.attached and old.name == name:
+            text = f"the session is still attached on channel {before}"
+            rule, said = "session.attach.one-transport-per-session", f"session.attached of {session_name(name[:80])}"
+            self.findings.divergence(rule, said, text, (f"session.detached on channel {before}",))
+        self._sessions[name] = channel
+        if len(self._sessions) > self.findings.limits.sessions:
+            del self._sessions[next(iter(self._sessions))]
+
 
 UNHEARD: Final = "no frame is there; a security layer may have been agreed on before, which nobody heard"
 """Why a stream that starts in the middle may not consist of frames, although something in it looked like one."""
@@ -82,7 +411,8 @@ class SessionChecker(Checker):
     def __init__(
         self, layout: Layout, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]
     ) -> None:
-        super().__init__(strict, limits, ears, said)
+        self._witness = Witness(strict, limits)
+        super().__init__(self._witness, ears, said)
         self._limits: Final = limits
         self._layout: Final = layout
         self._reading: Final = Reading.of(limits, canonical=strict)
@@ -93,18 +423,10 @@ class SessionChecker(Checker):
         """Known commands by their octets: transfers of one subscription repeat them, and values are immutable."""
         self._deliveries: Final[dict[bytes, Struct]] = {}
         """Delivery properties by their octets, likewise."""
-        self._follow(Witness(strict, limits))
-
-    def _follow(self, witness: Witness) -> None:
-        self._witness = witness
-        self.findings = witness.findings
 
     def carries(self, class_code: int, code: int) -> bool:
         verb = self._layout.verb_of("command", class_code, code)
         return verb in self._layout.segments or verb.rpartition(".")[2].isdigit()
-
-    def header(self, speaker: Speaker, same: bool) -> None:
-        self._witness.header(speaker, same)
 
     def hear(self, speaker: Speaker, unit: Assembly) -> None:
         if unit.kind == CONTROL:
@@ -134,28 +456,20 @@ class SessionChecker(Checker):
         verb = verb_of(self._layout, ("control", "command")[kind], payload) if begins else None
         return FrameSeen(flags, kind, track, channel, verb)
 
-    def shake(self, shaky: bool) -> None:
-        self._witness.shaky = shaky
-        if shaky:
-            self.unsettle()
-
     def unsettle(self) -> None:
         self._stir()
-        self._witness.unsettle()
+        super().unsettle()
 
     def lost(self, speaker: Speaker) -> None:
         self._stir()
-        self._witness.lost(speaker)
-        for ear in self.ears.values():  # the mechanism is unknown, and the other side need not begin with a header
-            ear.joined = ear.joined or not ear.received
-            if not self._witness.handshake.mechanism:
+        super().lost(speaker)
+        if not self._witness.handshake.mechanism:
+            for ear in self.ears.values():
                 ear.doubt = ear.doubt or UNHEARD
 
-    def ended(self, speaker: Speaker) -> None:
-        self._witness.ended(speaker)
-
-    def books(self, channel: int) -> ChannelWitness | None:
-        return self._witness.books(channel)
+    def subscriptions(self, channel: int) -> Subscriptions | None:
+        witness = self._witness.books(channel)
+        return None if witness is None else witness.subscriptions
 
     def state(self) -> object:
         return self._witness
@@ -163,6 +477,7 @@ class SessionChecker(Checker):
     def resume(self, state: object) -> None:
         if not isinstance(state, Witness):
             raise DecodeError("snapshot", 0, "not the state of a checker of sessions")
+        self._witness = state
         self._follow(state)
 
     def _reader(self, speaker: Speaker) -> SegmentReader | None:

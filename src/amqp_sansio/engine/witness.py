@@ -1,25 +1,44 @@
-"""The witness of one connection and of its channels: steps the state machines, and reports violations."""
+"""The witness of a session in 0-10: judges what both sides send in it: attachment, ids, completion and credit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.engine.contents import CONTENT_VERBS, ContentWitness, is_global
+from amqp_sansio.engine.contents import CONTENT_VERBS, ContentWitness
 from amqp_sansio.engine.demarcation import DemarcationWitness
-from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.witness_connection import WHO, ConnectionWitness
-from amqp_sansio.engine.witness_handshake import HandshakeWitness
-from amqp_sansio.engine.witness_stream import CreditWitness, StreamWitness
-from amqp_sansio.errors.core import session_name
-from amqp_sansio.kernel.machine import Refusal
-from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
+from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS, Findings
+from amqp_sansio.kernel.machine import Machine, Refusal
+from amqp_sansio.kernel.serials import (
+    EMPTY,
+    TOP,
+    MutableRangeSet,
+    RangeSet,
+    serial_add,
+    serial_diff,
+    serial_le,
+    serial_lt,
+)
+from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET
+from amqp_sansio.ledger.ids import Ids, Settling, bound
 from amqp_sansio.ledger.subscriptions import Subscriptions
-from amqp_sansio.limits import Limits
-from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.spec.execution import Exception_, Result
-from amqp_sansio.spec.message import Accept, Acquire, Reject, Release, Transfer
+from amqp_sansio.spec.message import (
+    Accept,
+    Acquire,
+    Acquired,
+    Cancel,
+    Flow,
+    Reject,
+    Release,
+    SetFlowMode,
+    Stop,
+    Subscribe,
+    Transfer,
+)
+from amqp_sansio.spec.message import Flush as FlushCredit
 from amqp_sansio.spec.session import (
     Attach,
     Attached,
@@ -34,183 +53,28 @@ from amqp_sansio.spec.session import (
     KnownCompleted,
 )
 from amqp_sansio.spec.tx import Rollback
-from amqp_sansio.tables.connection import HANDSHAKE, OTHER_SIDE, SESSION, ConnectionDialogue
+from amqp_sansio.tables.connection import OTHER_SIDE
 from amqp_sansio.tables.session import (
     ATTACH,
     CLIENT,
+    COMMAND,
+    COMMAND_POINT,
     COMMAND_SPEAKERS,
+    COMPLETED,
+    CONFIRMED,
+    EXPECTED,
     FLUSH,
     FLUSH_EXPECTED,
+    GAP,
+    KNOWN_COMPLETED,
     OTHER,
     RULE_NOT_ATTACHED,
+    RULE_UNPOINTED,
     SERVER,
+    STREAM,
     AttachmentDialogue,
-    attachment_verb,
 )
-
-_FRAMING: Final = 501
-
-
-class Witness(ConnectionWitness):
-    """The `ConnectionWitness` of a conversation in sessions."""
-
-    __slots__ = ("_channels", "_name_octets", "_sessions", "handshake")
-
-    def __init__(self, strict: bool, limits: Limits) -> None:
-        super().__init__(strict, limits, HANDSHAKE)
-        self.handshake: Final = HandshakeWitness(self.findings)
-        self._channels: dict[int, ChannelWitness] = {}
-        self._sessions: dict[bytes, int] = {}
-        self._name_octets = 0
-
-    # --- controls -------------------------------------------------------------------------------------------------------------
-
-    def connection_control(self, speaker: str, channel: int, control: Control) -> None:
-        """Judges a control of class connection."""
-        self.findings.channel = None
-        if channel:
-            text = "controls of the connection go on channel 0"
-            self.findings.letter("connection.channel", f"{control.VERB} on channel {channel}", text, ("channel 0",))
-        if self._legal(speaker, control.VERB, control.VERB):
-            self.handshake.hear(control)
-
-    def session_control(self, speaker: str, channel: int, control: Control) -> None:
-        """Judges a control of class session."""
-        word = WHO[speaker]
-        self.findings.channel = channel
-        legal = self._permits(speaker, channel, control.VERB)
-        witness = self._channel(channel)
-        if not legal:
-            witness.refused(word, control)
-            return
-        if isinstance(control, Attach):
-            self._name_octets += len(control.name or b"")
-            if self._name_octets > self.findings.limits.buffered_octets:
-                self._forget("limits.buffered_octets")
-                witness = self._channel(channel)
-            witness.attach(word, control, self.shaky, control.name in self._sessions)
-        elif isinstance(control, Attached):
-            if witness.attach_answered(word, control) and control.name is not None:
-                self._one_transport(control.name, channel)
-        elif isinstance(control, Detach):
-            witness.detach(word, control)
-        elif isinstance(control, Detached):
-            witness.detached(word, control)
-        else:
-            witness.control(word, control)
-
-    # --- commands -------------------------------------------------------------------------------------------------------------
-
-    def command(
-        self, speaker: str, channel: int, verb: str, command: Command | None, octets: int, body: int | None = None
-    ) -> tuple[bytes | None, int | None]:
-        """Judges a command; returns its session and its id, None where unknown.
-
-        `octets` counts header and body, `body` the body alone (None: unknown).
-        """
-        self.findings.channel = channel
-        legal = self._permits(speaker, channel, verb)
-        witness = self._channel(channel)
-        if not legal:
-            witness.refused(WHO[speaker], command, octets)
-            return None, None
-        id = witness.command(WHO[speaker], verb, command, octets, body)
-        if command is not None and verb in CONTENT_VERBS and is_global(command):
-            for other in self._channels.values():
-                if other is not witness:
-                    other.content.close_window()
-        return witness.name, id
-
-    def settled(self, speaker: str, channel: int) -> ChannelWitness | None:
-        """Returns the witness of a channel on which a transfer of `speaker` changes no state.
-
-        Until a control other than those about completion comes, `ChannelWitness.transfer` may judge the next ones.
-        """
-        witness = self._channels.get(channel)
-        if witness is None or self.shaky or channel >= self.handshake.channels or not witness.quiet(WHO[speaker]):
-            return None
-        return witness if self.dialogue.quiet(WHO[speaker], SESSION) else None
-
-    def books(self, channel: int) -> ChannelWitness | None:
-        """Returns the records of the session on a channel; None while the channel is unused."""
-        return self._channels.get(channel)
-
-    def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:
-        """Handles a command that never came whole: returns its session and its id.  Its content is not judged."""
-        witness = self._channels.get(channel)
-        return (None, None) if witness is None else (witness.name, witness.taken(WHO[speaker]))
-
-    def lost(self, speaker: str) -> None:
-        self._late = True
-        self.unsettle()
-        for witness in self._channels.values():
-            witness.lost(WHO[speaker])
-
-    def unsettle(self) -> None:
-        """Makes every state possible: the next unit may come out of order."""
-        self.dialogue = ConnectionDialogue.unknown()
-        for witness in self._channels.values():
-            witness.unsettle()
-
-    def _may_end(self) -> bool:
-        return self.dialogue.finished and self.dialogue.state != "closing"  # a close after a redirect is answered, too
-
-    def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
-        state = self.dialogue.state
-        rule, text = "connection.sequence", f"{verb} while the connection is {state}"
-        legal = refusal.legal_for(who)
-        if state in ("closing", "closed"):  # Python clients answer what crossed their close
-            self.findings.divergence(rule, verb, text, legal, _FRAMING, about=verb)
-        else:
-            self.findings.breach(rule, verb, text, legal, _FRAMING)
-
-    def _permits(self, speaker: str, channel: int, verb: str) -> bool:
-        """Returns whether the state of the connection permits a verb of its sessions; if so, also judges the channel number.
-
-        When N channels were negotiated they are 0 to N-1; a peer that counts from 1 to N is tolerated.
-        """
-        agreed, quiet = self.handshake.channels, self.dialogue.quiet(WHO[speaker], SESSION)  # for nearly all words
-        legal = quiet or self._legal(speaker, SESSION, verb)
-        if not legal or channel < agreed:
-            return legal
-        said = f"{verb} on channel {channel}"
-        text = "a channel beyond what was agreed on"
-        rule, numbers = "connection.tune-ok.channel-max.available-channels", (f"channels 0 to {agreed - 1}",)
-        if channel == agreed:
-            self.findings.letter(rule, said, text, numbers)
-        elif channel not in self._channels and self._late:  # the other side may have used it first
-            self.findings.note(rule, f"{said}: {text}")
-        elif channel not in self._channels:
-            self.findings.breach(rule, said, text, numbers, _FRAMING)
-        return legal
-
-    def _channel(self, number: int) -> ChannelWitness:
-        witness = self._channels.get(number)
-        if witness is None:
-            if len(self._channels) >= self.findings.limits.channels:
-                self._forget("limits.channels")
-            witness = self._channels[number] = ChannelWitness(self.findings, number, self._late)
-        return witness
-
-    def _forget(self, limit: str) -> None:
-        """Stops following the sessions so far: one of our limits is reached."""
-        self.findings.note(limit, f"more than our limit {limit}: we no longer track the open sessions")
-        self._channels.clear()
-        self._sessions.clear()
-        self._name_octets = 0
-        self._late = True
-
-    def _one_transport(self, name: bytes, channel: int) -> None:
-        before = self._sessions.get(name)
-        old = self._channels.get(before) if before is not None and before != channel else None
-        if old is not None and old.attached and old.name == name:
-            text = f"the session is still attached on channel {before}"
-            rule, said = "session.attach.one-transport-per-session", f"session.attached of {session_name(name[:80])}"
-            self.findings.divergence(rule, said, text, (f"session.detached on channel {before}",))
-        self._sessions[name] = channel
-        if len(self._sessions) > self.findings.limits.sessions:
-            del self._sessions[next(iter(self._sessions))]
-
+from amqp_sansio.tables.transfer import ACQUIRE, RECIPIENT
 
 _TRANSACTIONAL: Final = frozenset(
     ["message.subscribe", "message.cancel", *[verb for verb in COMMAND_SPEAKERS if verb.startswith(("tx.", "dtx."))]]
@@ -275,13 +139,14 @@ class ChannelWitness:
     @property
     def attached(self) -> bool:
         """Whether both sides consider it attached (False while unknown)."""
-        return self._attachment.state(CLIENT) == self._attachment.state(SERVER) == "attached"
+        machines = self._attachment.machines
+        return machines[CLIENT].states == machines[SERVER].states == ("attached",)
 
     # --- controls -------------------------------------------------------------------------------------------------------------
 
     def control(self, speaker: str, control: Control) -> None:
         """Judges a control of class session from `speaker` ("client" or "server")."""
-        if not self._may(speaker, control.VERB):
+        if not self._may_use(speaker, control.VERB):
             self.refused(speaker, control)
             return
         other = OTHER_SIDE[speaker]
@@ -314,11 +179,17 @@ class ChannelWitness:
                 self._transactions_lost()
 
     def _may(self, speaker: str, verb: str) -> bool:
-        """Steps the attachment; reports a violation when it refuses."""
-        word = attachment_verb(verb)
-        if word == OTHER and self._attachment.state(speaker) == "requested":
+        """Steps the attachment by one of its own words; reports a violation when it refuses."""
+        return self._accepts(speaker, verb, self._attachment.step(speaker, verb))
+
+    def _may_use(self, speaker: str, verb: str) -> bool:
+        """Does the same for any other word, which only the speaker's own machine judges."""
+        machine = self._attachment.machines[speaker]
+        if machine.states == ("requested",):
             return True  # it comes after the attach, and nothing in the specification makes its speaker wait
-        refusal = self._attachment.step(speaker, word)
+        return self._accepts(speaker, verb, machine.step(speaker, OTHER))
+
+    def _accepts(self, speaker: str, verb: str, refusal: Refusal | None) -> bool:
         if refusal is None:
             return True
         text = f"{verb} while the channel is {self._attachment.state(speaker)}"
@@ -383,7 +254,7 @@ class ChannelWitness:
 
         `octets` counts header and body, `body` the body alone.
         """
-        if not self._may(speaker, verb):
+        if not self._may_use(speaker, verb):
             self.refused(speaker, command, octets)
             return None
         only = COMMAND_SPEAKERS.get(verb)
@@ -521,3 +392,342 @@ def _named(codes: type[DetachCode] | type[ErrorCode], code: int | None) -> str:
         return f"{int(code)} {codes(code).name.lower().replace('_', '-')}"
     except ValueError:
         return f"{code} unknown"
+
+
+class CreditWitness:
+    """Feeds the ledger of one side's subscriptions in a session, and reports violations.
+
+    A delivery's `charge` is the octets of its body and, when strict, of its header, which Broker-J does not count.
+    """
+
+    __slots__ = ("_findings", "book")
+
+    def __init__(self, findings: Findings, doubt: bool) -> None:
+        self._findings: Final = findings
+        self.book: Final = Subscriptions(findings.limits.subscriptions, findings.limits.replay_commands)
+        self.book.doubt = doubt
+
+    def hear(self, id: int | None, command: Command, judged: bool = True) -> None:
+        """Records the subscriber's command `id` if it is about credit; not `judged`: it was refused already."""
+        if not isinstance(command, Cancel | Flow | FlushCredit | SetFlowMode | Stop | Subscribe):
+            return
+        destination = command.destination or ""
+        book = self.book
+        if isinstance(command, Subscribe):
+            if not book.subscribe(destination) and judged and not book.doubt:
+                # Deployed brokers refuse a second subscription to a destination; qpidd accepts it for the empty name.
+                tell = self._findings.breach if destination else self._findings.letter
+                tell(
+                    "message.subscribe.destination.unique-subscriber-destination",
+                    f"message.subscribe of destination {destination[:80]!r}",
+                    "a subscription of this session has this destination",
+                    ("another destination", f"message.cancel of destination {destination[:80]!r}"),
+                    ErrorCode.NOT_ALLOWED,
+                )
+        elif isinstance(command, Flow):
+            book.grant(destination, OCTET if command.unit else MESSAGE, INFINITE if command.value is None else command.value)
+        elif isinstance(command, SetFlowMode):
+            entry = book.entries.get(destination)
+            judged = judged and entry is not None and not entry.doubt and not book.doubt
+            if not book.set_mode(destination, command.flow_mode or 0) and judged:
+                self._findings.letter(
+                    "message.set-flow-mode.mode-switching",
+                    f"message.set-flow-mode of destination {destination[:80]!r}",
+                    "the mode changes only while there is no credit",
+                    ("message.stop", "message.flush"),
+                    about=destination[:80],
+                )
+        else:
+            book.take_back(destination, id, isinstance(command, FlushCredit), isinstance(command, Cancel))
+
+    def delivered(self, id: int | None, destination: str, octets: int, charge: int) -> None:
+        """Judges a transfer with `octets` octets of header and body, charged with `charge`."""
+        book = self.book
+        entry = book.entries.get(destination)
+        if entry is not None:
+            unit = book.delivered(id, destination, octets, charge)
+            if unit is not None and not entry.doubt and not book.doubt:
+                entry.doubt = True
+                left = entry.book.most_octets if unit == OCTET else entry.book.most_messages
+                cost = charge if unit == OCTET else 1
+                self._findings.divergence(
+                    CREDIT_RULE,
+                    f"message.transfer to destination {destination[:80]!r}",
+                    f"a transfer of {cost} beyond the {UNITS[unit]} credit of its destination, of which {left or 0} was left",
+                    (f"message.transfer of at most {left}",) if left else (),
+                    about=destination[:80],
+                )
+        elif not book.doubt:
+            self._findings.divergence(
+                DESTINATION_RULE,
+                f"message.transfer to destination {destination[:80]!r}",
+                "a transfer to a destination that nobody subscribed with",
+                tuple([repr(name[:80]) for name in list(book.entries)[:10]]),
+                about=destination[:80],
+            )
+
+
+_COMPLETED: Final = "ranges of completed commands"
+
+
+class StreamWitness:
+    """Judges one direction of a session.
+
+    `late`: we missed the beginning of the stream, so ids are unknown until a command-point comes.
+    """
+
+    __slots__ = (
+        "_doubt", "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_sender", "ids", "transfers",
+    )  # fmt: skip
+
+    def __init__(self, findings: Findings, sender: str, receiver: str, late: bool) -> None:
+        self._findings: Final = findings
+        self._sender: Final = sender
+        self._receiver: Final = receiver
+        self._late = late
+        self._machine = Machine.unknown(STREAM[sender]) if late else Machine(STREAM[sender])
+        self.ids: Ids | None = None
+        """The ledger of its ids; None while they are unknown."""
+        self._doubt = late
+        """Whether we may have missed something that the receiver reported."""
+        self._floor = 0
+        """The first known id; feedback about earlier ones cannot be judged."""
+        self._known: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
+        self.transfers: Settling | None = Settling() if findings.strict and not late else None
+        """The settlement of its transfers; None unless strict, since what these rows refuse is only against the letter."""
+
+    # --- the sender -----------------------------------------------------------------------------------------------------------
+
+    def command(self, command: Command | None, verb: str) -> int | None:
+        """Judges a command; returns its id, None while unknown."""
+        if self._machine.step(self._sender, COMMAND) is not None:
+            text = "a command before the first command-point of this attachment"
+            self._findings.breach(RULE_UNPOINTED, verb, text, (COMMAND_POINT,), 409)
+            return None
+        id = self.taken()
+        if self.ids is not None and id is not None and command is not None and command.RESULT:
+            gone = self.ids.wait(id, command.RESULT, self._findings.limits.replay_commands)
+            if gone is not None:
+                self._floor = serial_add(gone, 1)
+        return id
+
+    def sent(self, id: int | None, transfer: Transfer, count: int = 1) -> None:
+        """Records `count` identical transfers, the first of them with id `id`."""
+        if self.transfers is not None and id is not None:
+            # A published message is not acquired by a reader: the mode only has a meaning from a queue to its reader.
+            acquired = self._sender == CLIENT or not transfer.acquire_mode
+            self.transfers.sent(id, id + count - 1, int(bool(transfer.accept_mode)), acquired)
+            self._bound(self.transfers)
+
+    def acquired(self, id: int | None, value: Struct | None) -> None:
+        """Records the sender's result for the receiver's command `id`, which may be an acquire of its transfers."""
+        if self.transfers is not None and id is not None and isinstance(value, Acquired):
+            self.transfers.acquired(id, value.transfers or EMPTY)
+
+    @property
+    def next(self) -> int | None:
+        """The id of the next command; None while unknown."""
+        return None if self.ids is None else self.ids.next_id
+
+    @property
+    def quiet(self) -> bool:
+        """Whether a command without a result changes nothing but the ids."""
+        return self.ids is not None and self._machine.stays(self._sender, COMMAND)
+
+    def taken(self) -> int | None:
+        """Assigns and returns the next id."""
+        return None if self.ids is None else self.ids.take()
+
+    def command_point(self, control: CommandPoint) -> None:
+        """Judges session.command-point."""
+        self._machine.step(self._sender, COMMAND_POINT)
+        id = control.command_id or 0
+        if control.command_offset:
+            text = f"the stream goes on in the middle of command {id}, at octet {control.command_offset}"
+            self._findings.note("session.command-point.nonzero-offset", text)
+        book = self.ids
+        if book is None:
+            book = self.ids = Ids(id)
+            self._floor = id
+        elif id != book.next_id:
+            way = "forward" if serial_lt(book.next_id, id) else "back"
+            text = f"the stream jumps {way} from command {book.next_id} to {id}"
+            self._findings.note("session.command-point", text)
+            if serial_lt(id, self._floor):
+                self._floor = id
+            book.awaited.clear()
+            if self.transfers is not None:
+                self.transfers.lose()
+        book.next_id = serial_add(id, 1) if control.command_offset else id  # the rest of it takes no other id
+
+    def gap(self, control: Gap) -> None:
+        """Judges session.gap."""
+        self._machine.step(self._sender, GAP)
+        ids = control.commands
+        if ids:
+            self._findings.note("session.gap", f"the commands {_show(ids)} will never come")
+            book = self.ids
+            if book is not None:
+                book.skip(ids)
+                self._hold(book)
+                if serial_le(book.next_id, ids.last):
+                    book.next_id = serial_add(ids.last, 1)
+
+    def known_completed(self, control: KnownCompleted) -> None:
+        """Judges session.known-completed."""
+        self._machine.step(self._sender, KNOWN_COMPLETED)
+        ids, book = control.commands, self.ids
+        if not ids or book is None or self._doubt or self._beyond(ids, "session.known-completed", 0):
+            return
+        unheard = book.outstanding.common(ids)
+        if unheard:
+            rule = "session.known-completed.commands.known-completed-implies-known-confirmed"
+            text = f"the commands {_show(unheard)} were never reported as complete"
+            self._findings.divergence(rule, "session.known-completed", text)
+        if self._known is not None:
+            self._known.update(ids)
+            ranges = self._findings.limits.ranges
+            self._findings.bounded(bound(self._known, book.next_id, ranges), "ranges", _COMPLETED)
+
+    # --- the receiver ---------------------------------------------------------------------------------------------------------
+
+    def completed(self, ids: RangeSet | None) -> RangeSet:
+        """Judges session.completed; returns the ids that were not complete before."""
+        self._machine.step(self._receiver, COMPLETED)
+        book = self.ids
+        if not ids or book is None:
+            return EMPTY
+        ranges = ids.ranges
+        if not self._findings.strict and len(ranges) == 1:
+            news = book.complete_run(*ranges[0])
+            if news is not None:
+                return news
+        news = book.complete(ids)
+        self._hold(book)
+        if self._beyond(ids, "session.completed", 0):
+            return EMPTY
+        self.heard(COMPLETED, news)
+        if self._known is not None:
+            again = ids - self._known.missing(ids)
+            if again:
+                rule = "session.completed.commands.exclude-known-complete"
+                self._findings.letter(rule, "session.completed", f"the commands {_show(again)} were known to be complete")
+        return news
+
+    def confirmed(self, control: Confirmed) -> None:
+        """Judges session.confirmed."""
+        self._machine.step(self._receiver, CONFIRMED)
+        ids = control.commands
+        if not ids:
+            return
+        if self.next is not None and ids.last == self.next:  # qpidd's set ends one id too late
+            text = f"command {self.next} has not been sent yet"
+            self._findings.letter("session.confirmed.commands", "session.confirmed", text)
+        else:
+            self._beyond(ids, "session.confirmed", 1)
+
+    def expected(self, control: Expected) -> None:
+        """Judges session.expected."""
+        refusal = self._machine.step(self._receiver, EXPECTED)
+        if refusal is not None:
+            text = "nobody asked with session.flush for the expected commands"
+            self._findings.divergence("session.expected", "session.expected", text, refusal.legal_for(self._receiver))
+        if control.commands:
+            self._beyond(control.commands, "session.expected", 1)
+
+    def result(self, id: int | None, value: Struct | None) -> None:
+        """Judges execution.result."""
+        said = f"execution.result of command {id}"
+        if id is None:
+            self._findings.letter("execution.result.command-id", "execution.result", "a result of no command", ("command-id",))
+            return
+        book = self.ids
+        wanted = None if book is None else book.awaited.pop(id, None)
+        if wanted is not None:
+            if value is not None and wanted != value.NAME:
+                text, legal = f"the result is of type {value.NAME}", (f"execution.result {wanted} of command {id}",)
+                self._findings.breach("execution.result.value", said, text, legal)
+        elif book is None or self._late:
+            return
+        elif not serial_lt(id, book.next_id):
+            text = f"command {id} has not been sent; the next one is {book.next_id}"
+            self._findings.breach("execution.result.command-id", said, text, _awaited(book))
+        elif serial_le(self._floor, id):
+            text = f"command {id} has no result, or has had it"
+            self._findings.breach("execution.result", said, text, _awaited(book))
+
+    def settled(self, verb: str, ids: RangeSet | None, final: bool, id: int | None = None) -> None:
+        """Judges accept, reject, release or, as command `id`, acquire of transfers; `final`: the receiver has executed it."""
+        if not ids:
+            return
+        refused = self.heard(verb, ids, id)
+        if self.next is not None and not serial_lt(ids.last, self.next):
+            text = f"the transfers {_show(ids)} were not all sent; the next id is {self.next}"
+            self._findings.divergence(f"{verb}.transfers", verb, text, about=str(ids.last))
+        elif final and refused:
+            rule, text = f"{verb}.acquisition", f"the transfers {_show(refused)} are settled already, or not acquired"
+            self._findings.letter(rule, verb, text, about=str(refused.first))
+
+    def heard(self, verb: str, ids: RangeSet, id: int | None = None) -> RangeSet:
+        """Judges a settlement, perhaps with command id `id`; returns the transfers for which the rows refuse it."""
+        book = self.transfers
+        if book is None:
+            return EMPTY
+        refused = EMPTY
+        if verb == ACQUIRE and id is not None:
+            book.acquire(id, ids)
+        else:
+            refused = book.said(RECIPIENT, verb, ids)
+        self._bound(book)
+        return refused
+
+    def _hold(self, book: Ids) -> None:
+        limited = self._findings.bounded(book.bound(self._findings.limits.ranges), "ranges", _COMPLETED)
+        self._doubt = limited or self._doubt
+
+    def _bound(self, book: Settling) -> None:
+        self._findings.bounded(book.bound(self.next or 0, self._findings.limits.ranges), "ranges", "ranges of transfers")
+
+    def rolled_back(self) -> None:
+        """Records the rollback of a local transaction: the accepts in it are undone, and we do not know which they were."""
+        if self.transfers is not None:
+            self.transfers.lose()
+
+    def flush(self, word: str) -> None:
+        """Judges session.flush."""
+        self._machine.step(self._sender, word)
+
+    def unsettle(self) -> None:
+        """Makes every state possible: the next unit may come out of order."""
+        self._machine.forget()
+
+    def lost(self) -> None:
+        """Records a gap: ids are unknown until the next command-point."""
+        self._late = True
+        self.ids = None
+        self.feedback_lost()
+
+    def feedback_lost(self) -> None:
+        """Records lost feedback: what the receiver has reported and settled is unknown."""
+        self._machine.forget()
+        self._doubt = True
+        self._known = None
+        self.transfers = None
+
+    def _beyond(self, ids: RangeSet, verb: str, allowed: int) -> bool:
+        """Reports ids that have not been sent as a violation; up to `allowed` ids after the last one are tolerated."""
+        if self.next is None or serial_diff(ids.last, self.next) < allowed:
+            return False
+        legal = f"ids up to {serial_add(self.next, -1)}" if self.next != self._floor else "no ids: no command was sent"
+        self._findings.breach(f"{verb}.commands", f"{verb} {_show(ids)}", "commands that have not been sent", (legal,), 542)
+        return True
+
+
+def _awaited(book: Ids) -> tuple[str, ...]:
+    return tuple([f"execution.result of command {id}" for id in list(book.awaited)[:10]])
+
+
+def _show(ids: RangeSet) -> str:
+    ranges = ids.ranges
+    shown = ", ".join([str(low) if low == high else f"{low}-{high}" for low, high in ranges[:5]])
+    return shown if len(ranges) <= 5 else f"{shown} and {len(ranges) - 5} more ranges"

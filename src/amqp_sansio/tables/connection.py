@@ -207,12 +207,6 @@ class ConnectionDialogue:
         self.close_by_server.step(speaker, word)
         return None
 
-    def quiet(self, speaker: str, verb: str) -> bool:
-        """True when `speaker` may send `verb` now, outside a close, without a change of state."""
-        if not self.handshake.stays(speaker, verb):
-            return False
-        return self.close_by_client.stays(speaker, OTHER) and self.close_by_server.stays(speaker, OTHER)
-
     @property
     def legal(self) -> tuple[str, ...]:
         """Returns the words that are legal now, as "speaker:verb"."""

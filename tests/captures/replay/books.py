@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from amqp_sansio.captures.replay.credit import CreditLine
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.witness_stream import CreditWitness
+from amqp_sansio.engine.witness import CreditWitness
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.limits import DEFAULT_LIMITS

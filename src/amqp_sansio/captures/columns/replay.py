@@ -25,7 +25,7 @@ from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.tcp import ACK
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import DIALECTS, Dialect
-from amqp_sansio.engine.observed import Answered
+from amqp_sansio.engine.checker import Answered
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen

@@ -10,7 +10,7 @@ from amqp_sansio.captures.json_values import fields_text
 from amqp_sansio.captures.packet import packet_place
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import UNKNOWN, Properties, Rows
-from amqp_sansio.engine.observed import Answered, Transfers
+from amqp_sansio.engine.checker import Answered, Transfers
 from amqp_sansio.events.observed import CommandSeen, MethodSeen
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control

@@ -15,7 +15,7 @@ from amqp_sansio.captures.replay.history import History
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import C_COMPLETED, C_LAST, Properties, Rows, place
 from amqp_sansio.captures.tables import TRANSACTIONS
-from amqp_sansio.engine.observed import Answered, Transfers
+from amqp_sansio.engine.checker import Answered, Transfers
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, MethodSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation

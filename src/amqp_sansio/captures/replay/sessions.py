@@ -27,7 +27,7 @@ from amqp_sansio.captures.replay.rows import (
     properties_of,
 )
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
-from amqp_sansio.engine.observed import Answered, Transfers, TransferSeen
+from amqp_sansio.engine.checker import Answered, Transfers, TransferSeen
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.kernel.serials import EMPTY, TOP, ById, RangeSet
