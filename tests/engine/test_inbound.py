@@ -21,7 +21,7 @@ from amqp_sansio.engine.inbound import DUPLICATE, EXPECTED_RANGES, TIMELY_IDS, T
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.subscription import Subscription
-from amqp_sansio.engine.witness_stream import CreditWitness
+from amqp_sansio.engine.witness import CreditWitness
 from amqp_sansio.errors import HeaderError, LocalProtocolError
 from amqp_sansio.events import (
     CommandReceived,
