@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.ip import FRAGMENT, tcp_in
-from amqp_sansio.captures.link_layer import LINKS
-from amqp_sansio.captures.packets_schema import PACKETS, picked
+from amqp_sansio.captures.layers import FRAGMENT, LINKS, tcp_in
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.splits import splits
+from amqp_sansio.captures.tables import PACKETS, picked
 
 _TCP: Final = struct.Struct(">HHIIBB").unpack_from
 _LEAST, _MOST = 0, 1460

@@ -8,8 +8,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, TypeAlias
 
-from amqp_sansio.captures.ip import FRAGMENT, tcp_in
-from amqp_sansio.captures.link_layer import LINKS
+from amqp_sansio.captures.layers import FRAGMENT, LINKS, tcp_in
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.tcp import Flow
 

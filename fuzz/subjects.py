@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
+from amqp_sansio.captures.conversation import observers
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.row_stream import transcript
+from amqp_sansio.captures.rows import transcript
 from amqp_sansio.captures.verdicts import verdict_row, verdicts
-from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.config import ClientConfig, Profile, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.observer import Observer

@@ -12,12 +12,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.moments import TIME, nanoseconds
-from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.former import former_name, former_names
-from amqp_sansio.captures.joins import END_TO_END
-from amqp_sansio.captures.schema import Table
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.columns.tables import TIME, nanoseconds, table_schema
+from amqp_sansio.captures.tables import END_TO_END, TABLES, Table, former_name, former_names
 
 EVERY: Final[dict[str, Table]] = {**TABLES, END_TO_END.name: END_TO_END}
 """The tables of both versions, by name."""

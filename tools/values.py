@@ -28,14 +28,13 @@ from random import Random
 from typing import Final, TypeAlias
 
 from amqp_sansio.captures.columns.runner import records_of
-from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.conversation import Heard, observers
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.json_values import fields
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdict_row, verdicts
-from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, Note
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.testing.simulation import simulate

@@ -73,8 +73,8 @@ def plain(master: str, scratch: Path) -> Callable[[list[str]], int]:
 
 def check(master: str, scratch: Path) -> Callable[[list[str]], int]:
     """The verdicts of `check`."""
+    from amqp_sansio.captures.conversation import observers
     from amqp_sansio.captures.verdicts import verdicts
-    from amqp_sansio.captures.witnesses import observers
 
     def work(captures: list[str]) -> int:
         return sum([len(each.findings) + 1 for each in verdicts(captures[0], observers(), (), lambda text: None)])
@@ -85,7 +85,7 @@ def check(master: str, scratch: Path) -> Callable[[list[str]], int]:
 def index(master: str, scratch: Path) -> Callable[[list[str]], int]:
     """The connection of each packet, and nothing else."""
     from amqp_sansio.captures.columns.read import read_file
-    from amqp_sansio.captures.packets_schema import picked
+    from amqp_sansio.captures.tables import picked
 
     def work(captures: list[str]) -> int:
         return sum([batch.num_rows for batch in read_file(captures[0], 0, picked("connection"))])

@@ -9,12 +9,10 @@ from operator import itemgetter
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.gathered import Records
-from amqp_sansio.captures.columns.replay import ConnectionReplay
-from amqp_sansio.captures.columns.schema import PACKETS_ARROW
+from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
+from amqp_sansio.captures.columns.tables import PACKETS_ARROW
 from amqp_sansio.captures.flows import address
-from amqp_sansio.captures.ip import FRAGMENT, tcp_in
-from amqp_sansio.captures.link_layer import LINKS
+from amqp_sansio.captures.layers import FRAGMENT, LINKS, tcp_in
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.splits import NO_TIME

@@ -9,8 +9,7 @@ import pytest
 
 from amqp_sansio.captures import check
 from amqp_sansio.captures.check import CaptureError, check_capture
-from amqp_sansio.captures.conversation import MakeWitness
-from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.captures.conversation import MakeWitness, observers
 from amqp_sansio.dialects import AMQP_0_10_FINAL, Dialect
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.wire.codec import Codec

@@ -6,9 +6,21 @@ import pytest
 from tests.captures import build
 from tests.captures.fake import FakeWitness
 
-from amqp_sansio.captures.conversation import PRELUDE_OCTETS, Conversation, Heard
+from amqp_sansio.captures.conversation import (
+    NOTE,
+    PRELUDE_OCTETS,
+    VIOLATION,
+    Conversation,
+    Finding,
+    Heard,
+    finding_of,
+    observers,
+)
 from amqp_sansio.captures.packet import MARKS
-from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note
+from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.engine.observer import Observer
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note, OpaqueSeen
+from amqp_sansio.events.violation import Violation
 
 MOST = PRELUDE_OCTETS
 SECOND = 1_000_000_000
@@ -144,3 +156,31 @@ def test_places_of_old_packets_are_thinned_out_and_the_newest_stay_exact() -> No
     for _ in range(5 * MARKS):
         talk.say(0, build.HEARTBEAT)
     assert [packet for _, word, packet in talk.verbs() if word == "1.10"] == list(range(7, 7 + 5 * MARKS))
+
+
+def test_from_the_beginning_the_header_tells_the_version_and_from_the_middle_it_is_0_10() -> None:
+    make = observers()
+    begun, middle = make(False), make(True)
+    assert isinstance(begun, Observer)
+    assert isinstance(middle, Observer)
+    assert (begun.dialect, middle.dialect) == (None, AMQP_0_10)
+    assert begun is not make(False)
+
+
+def test_strict_is_handed_on() -> None:
+    for strict in (False, True):
+        witness = observers(strict)(False)
+        assert isinstance(witness, Observer)
+        assert witness.strict is strict
+
+
+def test_a_violation_accuses_its_speaker_and_nothing_else_does() -> None:
+    violation = Violation("S", "a.rule", "said", ("this",), 501, 1, 8, "one sentence")
+    assert finding_of(Heard(7, 0, "S", violation, 0, 1)) == Finding(
+        VIOLATION, "S", 7, "a.rule", "said", ("this",), "one sentence", 1, 501, 8
+    )
+    for said, rule in ((Note("gap", "lost"), "gap"), (OpaqueSeen("TLS"), "opaque")):
+        found = finding_of(Heard(7, 0, "C", said, 0, 1))
+        assert found is not None
+        assert (found.level, found.rule, found.legal) == (NOTE, rule, ())
+    assert finding_of(Heard(7, 0, "C", HeaderSeen(b"AMQP\1\1\0\x0a", "0-10"), 0, 8)) is None

@@ -18,14 +18,12 @@ from tests.captures.build import RST, Record, Segment
 from tests.captures.fake import FakeWitness
 
 from amqp_sansio.captures import flows
-from amqp_sansio.captures.conversation import Conversation, Heard
+from amqp_sansio.captures.conversation import Conversation, Heard, observers
 from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.layers import IN_TWO
 from amqp_sansio.captures.packet import Packet
-from amqp_sansio.captures.row_stream import transcript
-from amqp_sansio.captures.rows import Row
-from amqp_sansio.captures.tunnels import IN_TWO
+from amqp_sansio.captures.rows import Row, transcript
 from amqp_sansio.captures.verdicts import verdicts
-from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events.observed import Note
 from amqp_sansio.kernel.build import COMPILED

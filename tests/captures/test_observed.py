@@ -17,12 +17,10 @@ from hypothesis import strategies as st
 from tests.captures import build
 from tests.captures.build import Record, Segment
 
+from amqp_sansio.captures.conversation import VIOLATION, observers
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.findings import VIOLATION
-from amqp_sansio.captures.row_stream import transcript
-from amqp_sansio.captures.rows import Row
+from amqp_sansio.captures.rows import Row, transcript
 from amqp_sansio.captures.verdicts import Verdict, verdicts
-from amqp_sansio.captures.witnesses import observers
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 EXPECTED = json.loads((DATA / "expected.json").read_text())

@@ -18,12 +18,11 @@ from tests.captures.packets import Row, gathered
 from tests.captures.variants import CAPTURE_COLUMNS, VARIANTS, Claim
 
 from amqp_sansio.captures.columns.runner import records_of
-from amqp_sansio.captures.conversation import RESET
+from amqp_sansio.captures.conversation import RESET, observers
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdicts
-from amqp_sansio.captures.witnesses import observers
 
 SOAK = os.environ.get("AMQP_PROFILE") == "soak"
 SEED = int(os.environ.get("AMQP_SEED", "1"))

@@ -10,8 +10,8 @@ from tests.captures import build
 from tests.captures.fake import FakeWitness
 
 from amqp_sansio.captures import verdicts as module
+from amqp_sansio.captures.conversation import Finding
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.findings import Finding
 from amqp_sansio.captures.verdicts import Verdict, verdict_row, verdicts
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.events.observed import Note, Observation, OpaqueSeen

@@ -16,12 +16,11 @@ from typing import NamedTuple, TypeAlias
 
 from tests.captures import build
 from tests.captures.build import Record
-from tests.captures.test_tunnels import CARRIED
+from tests.captures.test_layers import CARRIED
 
-from amqp_sansio.captures.link_layer import LINKS
+from amqp_sansio.captures.layers import LINKS
 from amqp_sansio.captures.reader import read_packets
-from amqp_sansio.captures.schema import Type
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import TABLES, Type
 
 Records: TypeAlias = list[Record]
 Clock: TypeAlias = Callable[[int, int], int]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from amqp_sansio.captures.columns.outcome import Outcome
+from amqp_sansio.captures.columns.store import Outcome
 from amqp_sansio.cli import analyze as module
 from amqp_sansio.cli.analyze import SMALL_OCTETS, advice
 from amqp_sansio.cli.main import main

@@ -8,9 +8,8 @@ import json
 import attrs
 import pytest
 
-from amqp_sansio.captures.columns.findings import Damage
 from amqp_sansio.captures.columns.late import Late
-from amqp_sansio.captures.columns.outcome import Outcome
+from amqp_sansio.captures.columns.store import Damage, Outcome
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.main import parser
 from amqp_sansio.cli.output import NO_CONNECTION

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from amqp_sansio.captures.findings import VIOLATION, Finding
-from amqp_sansio.captures.row_stream import transcript
+from amqp_sansio.captures.conversation import VIOLATION, Finding, observers
+from amqp_sansio.captures.rows import transcript
 from amqp_sansio.captures.verdicts import verdicts
-from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.cli.main import main
 
 

@@ -21,7 +21,7 @@ BY_REASON = {
         "__main__.py": "unraisablehook",
     },
     "part of what tells two versions of a file apart: compared with the whole tuple": {
-        "captures/columns/payloads.py": "changed_ns",
+        "captures/columns/bundles.py": "changed_ns",
     },
     "public: a word or a fact of a channel, as the specification has it": {
         "engine/channels/base.py": "body_left",

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.conversation import Heard, observers
 from amqp_sansio.captures.flows import Listener
 from amqp_sansio.captures.reader import read_packets
-from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.checker import Answered, Transfers
 from amqp_sansio.engine.findings import Findings

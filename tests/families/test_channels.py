@@ -12,7 +12,7 @@ from tests.captures import build
 from tests.families.channels import ALL, EIGHT, FAMILY, ONE, Said, content, frame, opening
 from tests.families.test_heard import SESSIONS
 
-from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.captures.conversation import observers
 from amqp_sansio.cli.check import check
 from amqp_sansio.cli.decode import decode
 from amqp_sansio.cli.main import main

@@ -21,8 +21,8 @@ from tests.adapters.trio.test_connection import TrioLoop
 from tests.examples.test_examples import ADAPTERS, PRINTED, run
 
 from amqp_sansio import ClientConfig, ClientConnection
-from amqp_sansio.captures.row_stream import transcript
-from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.captures.conversation import observers
+from amqp_sansio.captures.rows import transcript
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.engine.demarcation import xid

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.schema import is_time
-from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
+from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES, is_time
 
 Rows = list[dict[str, Any]]
 START = 1_700_000_000_000_000_000

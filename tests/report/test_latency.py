@@ -17,7 +17,7 @@ from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands, Messages, joined
 
 
-# End-to-end latencies are those of `captures.joins`, whatever ids repeat and cross.
+# End-to-end latencies are those of `captures.tables`, whatever ids repeat and cross.
 def test_latencies_are_those_of_the_join(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = []
     total = 0

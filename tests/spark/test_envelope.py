@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.spark.rows import violations
 
-from amqp_sansio.captures.columns.gathered import Records
+from amqp_sansio.captures.columns.replay import Records
 from amqp_sansio.spark.envelope import (
     SCHEMA,
     Sealer,

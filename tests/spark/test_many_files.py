@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
 
-from amqp_sansio.captures import file_chunks
+from amqp_sansio.captures import reader
 from amqp_sansio.captures.columns.place import MANIFEST
 from amqp_sansio.captures.columns.store import NAMED_CAPTURES, manifest_of
-from amqp_sansio.captures.inputs import files_of
+from amqp_sansio.captures.source import files_of
 from amqp_sansio.captures.splits import splits
 from amqp_sansio.spark import source
 from amqp_sansio.spark.analyze import run
@@ -27,7 +27,7 @@ from amqp_sansio.spark.source import CapturePartition, CaptureStream, cut_in_tas
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COUNTED = ((builtins, "open"), (file_chunks, "mapped"), (os, "scandir"), (os, "listdir"), (os, "stat"))
+COUNTED = ((builtins, "open"), (reader, "mapped"), (os, "scandir"), (os, "listdir"), (os, "stat"))
 
 
 @contextmanager

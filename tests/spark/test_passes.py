@@ -14,11 +14,11 @@ from tests.captures import build
 from tests.captures.packets import gathered, tables_of
 from tests.spark.truth import DATA
 
-from amqp_sansio.captures.columns import crowd
+from amqp_sansio.captures.columns import runner
 from amqp_sansio.captures.columns.bundles import FED_PACKETS, ORDER, bundled
-from amqp_sansio.captures.columns.crowd import heard
-from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.read import read_file
+from amqp_sansio.captures.columns.replay import Records
+from amqp_sansio.captures.columns.runner import heard
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.passes import replayed, replays
 from amqp_sansio.spark.source import read_bundles, read_packets
@@ -62,7 +62,7 @@ def test_many_short_connections_are_replayed_at_once(tmp_path: Path, monkeypatch
         rounds.append(packets.num_rows)
         return heard(packets, *calls)
 
-    monkeypatch.setattr(crowd, "heard", counted)
+    monkeypatch.setattr(runner, "heard", counted)
     found = gathered(replays(bundles.to_batches(), ReplayOptions()))
     expected = tables_of(path)
     assert len(expected["connections"]) == 200

@@ -16,12 +16,12 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, ShortType, Stri
 from tests.captures import build
 from tests.captures.columns.plainly import Row, plain_rows, rows_of
 
-from amqp_sansio.captures import taken
+from amqp_sansio.captures import files
 from amqp_sansio.captures.columns.bundles import opened
-from amqp_sansio.captures.columns.filters import Filter
+from amqp_sansio.captures.columns.read import Filter
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.packets_schema import NAMES, PACKETS, ddl
 from amqp_sansio.captures.splits import SplitError
+from amqp_sansio.captures.tables import PACKET_NAMES, PACKETS, ddl
 from amqp_sansio.spark import source as module
 from amqp_sansio.spark.source import (
     TASK,
@@ -63,7 +63,7 @@ def whole() -> StructType:
         "smallint": ShortType(),
         "binary": BinaryType(),
     }
-    return StructType([StructField(column.name, kinds[column.ddl], column.null) for column in PACKETS])
+    return StructType([StructField(column.name, kinds[column.type.value], column.nullable) for column in PACKETS])
 
 
 def plainly(folder: Path) -> list[Row]:
@@ -123,7 +123,7 @@ def test_wrong_options_are_reported(options: dict[str, str], words: str) -> None
 def test_options_and_schemas_choose_columns(folder: Path) -> None:
     source = CaptureSource({"path": str(folder), "columns": "ts_ns,payload"})
     assert source.schema() == "`ts_ns` bigint NOT NULL, `payload` binary NOT NULL"
-    assert CaptureSource({}).schema() == ddl()
+    assert CaptureSource({}).schema() == ddl(PACKETS)
     assert CaptureSource.name() == "amqp_capture"
     wanted = StructType().add("seq", LongType()).add("file_id", IntegerType())
     reader = source.reader(wanted)
@@ -317,7 +317,7 @@ def test_a_checkpoint_of_before_goes_on_behind_its_last_name(folder: Path) -> No
 
 def test_the_names_that_a_stream_remembers_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is older than all that it remembers counts as taken, as no file is taken twice."""
-    monkeypatch.setattr(taken, "TAKEN_NAMES", 8)
+    monkeypatch.setattr(files, "TAKEN_NAMES", 8)
     stream, seen = stream_of(tmp_path, closed="all"), []
     offset = stream.initialOffset()
     for number in range(10, 60):
@@ -345,7 +345,7 @@ def test_in_spark(spark: SparkSession, folder: Path, tmp_path_factory: pytest.Te
     frame = spark.read.format("amqp_capture").option("split", "8192").option("resync", "true").load(str(folder))
     rows = [{**row.asDict(), "payload": bytes(row["payload"])} for row in frame.collect()]
     assert sorted(rows, key=lambda row: (row["file_id"], row["offset"])) == want
-    assert tuple(frame.columns) == NAMES
+    assert tuple(frame.columns) == PACKET_NAMES
     assert frame.rdd.getNumPartitions() > 3
     # Filters are taken over: none is left in the plan.
     pushed = spark.read.format("amqp_capture").option("pushdown", "true").option("columns", "sport,seq").load(str(folder))

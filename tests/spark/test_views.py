@@ -11,9 +11,8 @@ from tests.captures.finer import TABLES_1
 from tests.docs.questions import asked, told
 
 from amqp_sansio.captures.columns.views import frame
-from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import END_TO_END, TABLES
 from amqp_sansio.captures.views import VIEWS
 from amqp_sansio.spark.analyze import run
 from amqp_sansio.spark.errors import PipelineError

@@ -21,8 +21,8 @@ from tests.spark.truth import OPTIONS, differing, generated, published, rotated,
 from tests.waiting import awaited
 
 from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA, Late
-from amqp_sansio.captures.columns.outcome import Outcome
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
+from amqp_sansio.captures.columns.store import Outcome
 from amqp_sansio.captures.columns.writer import Writer, unique, write_whole
 from amqp_sansio.captures.replay.options import IDLE_HOURS, MOST_IDLE_HOURS, ReplayOptions
 from amqp_sansio.captures.tables import TABLES

@@ -17,8 +17,7 @@ from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA
 from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.columns.writer import write_empty
-from amqp_sansio.captures.joins import END_TO_END
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import END_TO_END, TABLES
 from amqp_sansio.spark.analyze import run
 from amqp_sansio.spark.envelope import as_batch, seal
 from amqp_sansio.spark.writer import merged_in_tasks, shares, write_end_to_end, write_envelopes, write_records

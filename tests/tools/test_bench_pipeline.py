@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.captures.packets import packet_rows
 
+from amqp_sansio.captures.conversation import observers
 from amqp_sansio.captures.verdicts import verdicts
-from amqp_sansio.captures.witnesses import observers
 from bench import crowds
 from bench.pipeline.__main__ import LARGE, MIDDLE, below
 from bench.pipeline.cold import once

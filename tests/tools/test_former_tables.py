@@ -12,9 +12,8 @@ from tests.captures.finer import TABLES_1, finer_captures
 from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.published import rows_in
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.former import former_name, former_names
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.tables import PARTITIONS, TABLES
+from amqp_sansio.captures.tables import PARTITIONS, TABLES, former_name, former_names
 from tools.former_tables import EVERY, cut, differences, former
 
 DIFFERENCES = {

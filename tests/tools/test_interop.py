@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from amqp_sansio.captures.row_stream import transcript
-from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.captures.conversation import observers
+from amqp_sansio.captures.rows import transcript
 from amqp_sansio.spark.errors import MissingExtra
 from tools.interop import __main__ as interop
 from tools.interop import broker_j, jms, maven, packages, peers, qpid_python

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.captures.former import FORMER_VERSION
-from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL
 from amqp_sansio.captures.replay import rows
-from amqp_sansio.captures.schema import Table
-from amqp_sansio.captures.tables import COMMON, PARTITIONS, SCHEMA_VERSION, TABLES
+from amqp_sansio.captures.tables import (
+    COMMON,
+    END_TO_END,
+    END_TO_END_SQL,
+    FORMER_VERSION,
+    PARTITIONS,
+    SCHEMA_VERSION,
+    TABLES,
+    Table,
+)
 from amqp_sansio.captures.views import VIEWS
 
 _HEAD: Final = f"""# Tables of captures
@@ -39,7 +45,7 @@ def capture_tables_page() -> str:
     for table in TABLES.values():
         asked = "" if table.default else " Only on request."
         parts.append(f"\n## {table.name}\n\nOne row for each {table.row}. {table.text}{asked}\n\n{_columns(table)}")
-    about = f"One row for each {END_TO_END.row}. {END_TO_END.text}\nMade by `captures.columns.joined`, or by any engine:"
+    about = f"One row for each {END_TO_END.row}. {END_TO_END.text}\nMade by `captures.columns.end_to_end`, or by any engine:"
     parts.append(f"\n## Joined: {END_TO_END.name}\n\n{about}\n\n```sql{END_TO_END_SQL}```\n\n{_columns(END_TO_END)}")
     for view in VIEWS.values():
         parts.append(f"\n## View: {view.name}\n\n{view.text}\n\n```sql{view.sql}```\n")

@@ -13,10 +13,9 @@ from typing import Final
 
 import attrs
 
-from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.conversation import Heard, observers
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.reader import read_packets
-from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen
 from amqp_sansio.kernel.serials import RangeSet

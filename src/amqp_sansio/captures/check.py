@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 
+from amqp_sansio.captures.conversation import Finding, observers
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.findings import Finding
 from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import Verdict, verdicts
-from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import readable
 from amqp_sansio.errors import AmqpError
 

@@ -1,4 +1,4 @@
-"""One TCP connection with AMQP: which side is the client, what was sent, and in which packets."""
+"""One TCP connection with AMQP: which side is the client, what was sent, in which packets, and what is found fault with."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
 from amqp_sansio.captures.packet import MOST_MARKS, Marks
-from amqp_sansio.captures.repeats import COMPARED_OCTETS
-from amqp_sansio.engine.observer import Speaker
+from amqp_sansio.captures.withheld import COMPARED_OCTETS
+from amqp_sansio.dialects import DIALECTS, Dialect
+from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.events.violation import Violation
 from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.connection import TuneOk
+from amqp_sansio.wire.codec import Codec
 
 CLIENT: Final = "C"
 SERVER: Final = "S"
@@ -484,3 +487,55 @@ class Conversation:
     def _note(self, side: int, rule: str, text: str) -> None:
         at = self._offsets[side]
         self._tell(self, Heard(self.packet, self.time, self._name(side), Note(rule, text), at, at))
+
+
+def observers(strict: bool = False, frames: bool = False, dialects: Sequence[Dialect[Codec]] = DIALECTS) -> MakeWitness:
+    """Returns a factory of observers; `strict` also reports deviations that all deployed peers have, `frames` every frame.
+
+    A conversation's protocol header selects one of the `dialects`; where the beginning is missing its frames do, as far as they
+    differ between dialects.
+    """
+
+    def make(middle: bool) -> Witness:
+        return Observer(strict=strict, frames=frames, dialects=dialects, middle=middle)
+
+    return make
+
+
+VIOLATION: Final = "violation"
+NOTE: Final = "note"
+
+
+class Finding(NamedTuple):
+    """One finding.  A "violation" accuses its speaker, a "note" nobody.
+
+    `said` is the offending word (for a note: one sentence), `legal` the legal ones; `text` is one sentence.  `channel` is None
+    for the connection, `code` that of a matching close, 0 for none, `octet` the offset of its beginning in its speaker's
+    stream.
+    """
+
+    level: str
+    speaker: str
+    packet: int
+    rule: str
+    said: str
+    legal: tuple[str, ...]
+    text: str
+    channel: int | None = None
+    code: int = 0
+    octet: int | None = None
+
+
+def finding_of(heard: Heard) -> Finding | None:
+    """Returns the finding that an event makes; None for others."""
+    said = heard.said
+    if isinstance(said, Violation):
+        found = VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text
+        return Finding(*found, said.channel, said.code, said.offset)
+    if isinstance(said, Note):
+        found = NOTE, heard.speaker, heard.packet, said.rule, said.text, (), said.text
+        return Finding(*found, said.channel, octet=heard.start)
+    if isinstance(said, OpaqueSeen):
+        text = f"cannot be read from here on: {said.reason}"
+        return Finding(NOTE, heard.speaker, heard.packet, "opaque", text, (), text, octet=heard.start)
+    return None

@@ -1,14 +1,16 @@
-"""Selects capture files: by paths, folders and patterns, and of a rotating capture those that are complete."""
+"""Selects capture files: by paths, folders and patterns, and of a folder those that are complete and not yet taken."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from glob import glob, has_magic
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from amqp_sansio.captures import remote
+from amqp_sansio.captures import locations
 from amqp_sansio.captures.errors import CaptureError, LocationError
 from amqp_sansio.captures.locations import local
 
@@ -62,7 +64,7 @@ def named(paths: Iterable[str]) -> list[str]:
     for path in paths:
         here = local(path) if ":" in path else path
         if here is None:
-            several = remote.is_several(path)
+            several = locations.is_several(path)
         else:
             several = os.path.isdir(here) or (has_magic(here) and not os.path.exists(here))
         inside = found([path]) if several else [path]
@@ -102,11 +104,11 @@ def found(paths: Iterable[str]) -> list[str]:
 
 def _found_remote(uri: str) -> list[str]:
     try:
-        about = remote.about(uri)
+        about = locations.about(uri)
         if about.is_file:
             return [uri]
-        if remote.has_magic(uri):
-            here = remote.matching(uri)
+        if locations.has_magic(uri):
+            here = locations.matching(uri)
         else:
             folder = uri.rstrip("/")
             here = [f"{folder}/{name}" for name in names_in(folder)]
@@ -115,7 +117,7 @@ def _found_remote(uri: str) -> list[str]:
     except OSError as error:
         raise CaptureError(uri, 0, 0, f"cannot be read: {str(error).splitlines()[0]}") from error
     if not here:
-        raise CaptureError(uri, 0, 0, _UNMATCHED if remote.has_magic(uri) else _EMPTY)
+        raise CaptureError(uri, 0, 0, _UNMATCHED if locations.has_magic(uri) else _EMPTY)
     return here
 
 
@@ -123,7 +125,7 @@ def names_in(folder: str) -> list[str]:
     """Returns the names of possible captures in a folder, in order.  Each file once, compressed or not; no pipes."""
     kept: dict[Key, str] = {}
     if is_remote(folder):
-        names = remote.files_in(folder)
+        names = locations.files_in(folder)
     else:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if entry.is_file() or _leads_nowhere(entry))
@@ -159,21 +161,21 @@ def closed_in(folder: str, closed: str) -> list[str]:
 
 def there(path: str) -> str:
     """Returns the path, or that of the same file compressed since; the path itself when neither exists."""
-    exists = remote.is_file if is_remote(path) else os.path.exists
+    exists = locations.is_file if is_remote(path) else os.path.exists
     return next((path + ending for ending in ("", *PACKED) if exists(path + ending)), path)
 
 
 def size_of(path: str) -> int:
     """Returns the octets of a file; 0 when they are unknown."""
     try:
-        return remote.about(path).size or 0 if is_remote(path) else os.stat(path).st_size
+        return locations.about(path).size or 0 if is_remote(path) else os.stat(path).st_size
     except (OSError, CaptureError):  # the reader reports it
         return 0
 
 
 def _done_in(folder: str) -> set[str]:
     """Returns the names for which the folder has a file NAME.done."""
-    names = remote.files_in(folder) if is_remote(folder) else os.listdir(folder)
+    names = locations.files_in(folder) if is_remote(folder) else os.listdir(folder)
     return {name.removesuffix(DONE) for name in names if name.endswith(DONE)}
 
 
@@ -181,3 +183,49 @@ def _unpacked(name: str) -> str:
     for ending in PACKED:
         name = name.removesuffix(ending)
     return name
+
+
+TAKEN_NAMES: Final = 16_384
+"""The most names remembered: 128 KiB in each offset.  Beyond them the earlier half counts as taken by name order."""
+DIGEST_OCTETS: Final = 6
+"""Octets of a digest: among all names remembered, two collide once in 10^10 files."""
+
+
+class Taken:
+    """The taken files.  It is restored from an offset, and `told` returns what to store in one.
+
+    A file stays the same when it is compressed.  One that is gone stays taken, so that a folder that was unavailable for a
+    moment is not read twice.
+    """
+
+    def __init__(self, offset: Mapping[str, Any]) -> None:
+        """Restores it.  An offset of an earlier version has the last name only: everything up to that was taken."""
+        digests = base64.b64decode(offset.get("taken", ""))
+        self._digests: Final = {digests[at : at + DIGEST_OCTETS] for at in range(0, len(digests), DIGEST_OCTETS)}
+        self._floor = str(offset["floor"] if "taken" in offset else offset["last"])
+        """Names up to this one count as taken ("": none do)."""
+
+    def __contains__(self, name: str) -> bool:
+        return (bool(self._floor) and order(name) <= order(self._floor)) or _digest(name) in self._digests
+
+    def without(self, names: Iterable[str]) -> list[str]:
+        """Returns those of the names that were not taken, in order."""
+        return [name for name in names if name not in self]
+
+    def add(self, names: Iterable[str], there: Sequence[str]) -> None:
+        """Takes these files; `there` are all names of the folder in order, by which earlier digests are dropped."""
+        self._digests.update(map(_digest, names))
+        if len(self._digests) <= TAKEN_NAMES:
+            return
+        kept = [name for name in there if name in self][-TAKEN_NAMES // 2 :]
+        self._floor = max(self._floor, kept[0], key=order)
+        self._digests.clear()
+        self._digests.update(map(_digest, kept))
+
+    def told(self) -> dict[str, str]:
+        """Returns its representation in an offset."""
+        return {"floor": self._floor, "taken": base64.b64encode(b"".join(sorted(self._digests))).decode()}
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.blake2b(order(name)[1].encode(errors="surrogateescape"), digest_size=DIGEST_OCTETS).digest()

@@ -12,14 +12,23 @@ from hashlib import blake2b
 from ipaddress import IPv6Address
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from amqp_sansio.captures.beginnings import BEGINNINGS, Beginning
 from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Many
-from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
-from amqp_sansio.captures.link_layer import CUT, LINKS, UNREAD, unknown_link
+from amqp_sansio.captures.layers import (
+    CUT,
+    FRAGMENT,
+    IN_TWO,
+    LINKS,
+    UNREAD,
+    Inside,
+    LeftOut,
+    TcpIn,
+    innermost,
+    tcp_in,
+    unknown_link,
+)
 from amqp_sansio.captures.packet import Packet, Warn
-from amqp_sansio.captures.repeats import NOTHING, Repeat, Said, Withheld
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
-from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost
+from amqp_sansio.captures.withheld import BEGINNINGS, NOTHING, Beginning, Repeat, Said, Withheld
 from amqp_sansio.kernel.serials import serial_diff
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.kernel.timers import Agenda

@@ -14,8 +14,8 @@ from mmap import mmap
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.file_chunks import Stretch, beginning, mapped, over_file, over_map
 from amqp_sansio.captures.files import is_remote, size_of
+from amqp_sansio.captures.reader import Stretch, beginning, mapped, over_file, over_map
 from amqp_sansio.captures.walk import Walk
 
 SPLIT_OCTETS: Final = 32 * 1024 * 1024

@@ -1,13 +1,111 @@
-"""The definitions of all tables made from captures, for Arrow, Spark and the docs."""
+"""The definitions of all tables: those made from captures, for Arrow, Spark and the docs, and the table of packets.
+
+This module imports nothing: `captures.columns` derives Arrow schemas from the definitions, `spark/` data frame schemas, the
+docs a page.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final, NamedTuple
 
-from amqp_sansio.captures.schema import Column, Table, Type, at, exactly
+
+class Type(Enum):
+    """The type of a column; the value is Spark's name of it."""
+
+    STRING = "string"
+    SHORT = "smallint"
+    INT = "int"
+    LONG = "bigint"
+    BOOL = "boolean"
+    BINARY = "binary"
+    DATE = "date"
+    TIME = "timestamp"
+    """A moment, UTC, truncated to microseconds, so that times keep their order."""
+    STRINGS = "array<string>"
+    RANGES = "array<struct<first:bigint,last:bigint>>"
+    """Ranges of command ids, ends included."""
+    COUNTS = "map<string,bigint>"
+
+
+class Column(NamedTuple):
+    """A column.  `unit` is "" where there is none ("ns since 1970 UTC", "octets"); `text` is one sentence."""
+
+    name: str
+    type: Type
+    text: str
+    unit: str = ""
+    nullable: bool = True
+
+    @property
+    def ddl(self) -> str:
+        """The column in Spark's DDL."""
+        return f"`{self.name}` {self.type.value}{'' if self.nullable else ' NOT NULL'}"
+
+
+class Table(NamedTuple):
+    """A table with one row for each `row`.  Tables that are not `default` are written only on request."""
+
+    name: str
+    row: str
+    text: str
+    columns: tuple[Column, ...]
+    default: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple([column.name for column in self.columns])
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The columns that a row has a value for: all but those that repeat a timestamp in nanoseconds.
+
+        A row holds times as whole ns since 1970 UTC.
+        """
+        left_out: Final = {in_ns(column.name) for column in self.columns if column.type is Type.TIME}
+        return tuple([name for name in self.names if name not in left_out])
+
+    @property
+    def ddl(self) -> str:
+        """The columns in Spark's DDL, for `DataFrame` readers and `applyInArrow`."""
+        return ddl(self.columns)
+
+    def without(self, names: Iterable[str]) -> tuple[Column, ...]:
+        """Returns the columns except those named."""
+        left_out: Final = frozenset(names)
+        return tuple([column for column in self.columns if column.name not in left_out])
+
+
+def ddl(columns: Iterable[Column]) -> str:
+    """Returns the columns in Spark's DDL."""
+    return ", ".join([column.ddl for column in columns])
+
+
+def at(name: str, text: str, nullable: bool = True) -> Column:
+    """Returns a column of times."""
+    return Column(name, Type.TIME, text, "UTC", nullable)
+
+
+def exactly(name: str, text: str, nullable: bool = True) -> tuple[Column, Column]:
+    """Returns a column of times and a second one with the same in nanoseconds, for comparing and subtracting."""
+    beside = Column(in_ns(name), Type.LONG, f"`{name}` to the nanosecond.", "ns since 1970 UTC", nullable)
+    return at(name, text, nullable), beside
+
+
+def is_time(name: str) -> bool:
+    """Whether that is the name of a column of times: `ts`, or one that ends in `_at`."""
+    return name == "ts" or name.endswith("_at")
+
+
+def in_ns(name: str) -> str:
+    """Returns the name of the nanoseconds column for column `name`: `ts_ns` of `ts`, `said_ns` of `said_at`."""
+    return f"{name.removesuffix('_at')}_ns"
+
 
 SCHEMA_VERSION: Final = 2
-"""Grows when a column changes its name, type or meaning; the manifest names it.  `captures.former` reads version 1."""
+"""Grows when a column changes its name, type or meaning; the manifest names it."""
 
 
 PARTITIONS: Final = ("capture_date", "broker")
@@ -47,6 +145,11 @@ def _count(name: str, text: str, unit: str = "", nullable: bool = False) -> Colu
     return Column(name, Type.LONG, text, unit, nullable)
 
 
+def _counts(name: str, text: str, unit: str = "") -> tuple[Column, Column]:
+    """Returns a count for each side; `text` has {} where it names the side."""
+    return _count(f"{name}_by_client", text.format("client"), unit), _count(f"{name}_by_server", text.format("server"), unit)
+
+
 CONNECTIONS: Final = Table(
     "connections",
     "AMQP connection",
@@ -76,19 +179,14 @@ CONNECTIONS: Final = Table(
         Column("frame_max", Type.INT, "Agreed on with tune-ok.", "octets"),
         Column("heartbeat_s", Type.INT, "Agreed on with tune-ok; 0 none.", "s"),
         _count("packets", "Packets that belong to it."),
-        _count("octets_by_client", "Octets of the client's stream that were captured.", "octets"),
-        _count("octets_by_server", "Octets of the server's stream that were captured.", "octets"),
+        *_counts("octets", "Octets of the {}'s stream that were captured.", "octets"),
         _count("repeated_octets", "Payload octets captured beyond those: sent again or overlapping.", "octets"),
         _count("gaps", "Places at which octets are missing."),
-        _count("lost_by_client", "Octets of the client's stream that are missing.", "octets"),
-        _count("lost_by_server", "Octets of the server's stream that are missing.", "octets"),
+        *_counts("lost", "Octets of the {}'s stream that are missing.", "octets"),
         _count("opaque_octets", "Octets that were captured and could not be read.", "octets"),
-        _count("frames_by_client", "Frames that the client sent."),
-        _count("frames_by_server", "Frames that the server sent."),
-        _count("commands_by_client", "Commands that the client sent."),
-        _count("commands_by_server", "Commands that the server sent."),
-        _count("transfers_by_client", "Messages that the client sent."),
-        _count("transfers_by_server", "Messages that the server sent."),
+        *_counts("frames", "Frames that the {} sent."),
+        *_counts("commands", "Commands that the {} sent."),
+        *_counts("transfers", "Messages that the {} sent."),
         Column("verbs_by_client", Type.COUNTS, "How often the client said each control and command.", nullable=False),
         Column("verbs_by_server", Type.COUNTS, "How often the server said each control and command.", nullable=False),
         _count("violations", "Violations by either side."),
@@ -122,10 +220,8 @@ SESSIONS: Final = Table(
         Column("demarcation", Type.STRING, "none, tx or dtx."),
         Column("error_code", Type.INT, "Code of the first execution.exception."),
         Column("error_text", Type.STRING, "Its description."),
-        _count("commands_by_client", "Commands that the client sent."),
-        _count("commands_by_server", "Commands that the server sent."),
-        _count("transfers_by_client", "Messages that the client sent."),
-        _count("transfers_by_server", "Messages that the server sent."),
+        *_counts("commands", "Commands that the {} sent."),
+        *_counts("transfers", "Messages that the {} sent."),
         Column(
             "in_doubt_by_client",
             Type.RANGES,
@@ -389,3 +485,123 @@ TABLES: Final[dict[str, Table]] = {
 
 DEFAULT_TABLES: Final = tuple([table.name for table in TABLES.values() if table.default])
 """The tables that are written by default."""
+
+
+END_TO_END: Final = Table(
+    "end_to_end",
+    "delivery of a message that was published under the same message-id",
+    "From the first octet published to the last octet delivered; a message delivered twice has two rows. Of several"
+    " publications under one id the latest counts that began before the delivery ended, by the recorded times. Where all"
+    " began later (a clock that stepped back, clocks that disagree, a message passed on under its id) the first of them"
+    " counts, without a latency. Without any there is no row.",
+    (
+        Column("message_id", Type.STRING, "UUID that its publisher gave it.", nullable=False),
+        Column("published_on", Type.LONG, "Connection of the publisher.", nullable=False),
+        Column("delivered_on", Type.LONG, "Connection of the consumer.", nullable=False),
+        Column("queue", Type.STRING, "Queue that it was delivered from; null unknown."),
+        Column("redelivered", Type.BOOL, "Whether the broker says that somebody may have had it."),
+        *exactly("published_at", "First octet of the publication.", nullable=False),
+        *exactly("delivered_at", "Last octet of the delivery.", nullable=False),
+        Column("latency_ns", Type.LONG, "`delivered_ns` - `published_ns`; null where that is below zero.", "ns"),
+    ),
+)
+
+END_TO_END_SQL: Final = """
+SELECT message_id, published_on, delivered_on, queue, redelivered, published_at, published_ns, delivered_at, delivered_ns,
+       CASE WHEN published_ns <= delivered_ns THEN delivered_ns - published_ns END AS latency_ns
+FROM (
+  SELECT d.message_id, p.connection AS published_on, d.connection AS delivered_on, d.queue, d.redelivered,
+         p.ts AS published_at, p.ts_ns AS published_ns, d.last_octet_at AS delivered_at, d.last_octet_ns AS delivered_ns,
+         row_number() OVER (
+           PARTITION BY d.connection, d.direction, d.stream_offset
+           ORDER BY CASE WHEN p.ts_ns <= d.last_octet_ns THEN 1 ELSE 2 END, abs(p.ts_ns - d.last_octet_ns),
+                    p.connection DESC, p.stream_offset DESC
+         ) AS place
+  FROM messages d JOIN messages p ON p.message_id = d.message_id
+  WHERE d.direction = 'S' AND p.direction = 'C' AND d.last_octet_ns IS NOT NULL
+) AS pairs
+WHERE place = 1
+"""
+"""The join across connections on finished tables, for Spark and DuckDB; `columns.end_to_end` does the same on columns."""
+
+
+FORMER_VERSION: Final = 1
+"""The version that can be read besides SCHEMA_VERSION.
+
+In it times were numbers (int64), nanoseconds since 1970 UTC, in columns ending in `_ns`.  Those that still exist are unchanged;
+a timestamp is derived from the one with its former name.
+"""
+RENAMED: Final = {"ending": "end", "file_offset": "offset", "ended_at": "end_ns"}
+"""Former names that `in_ns` does not give."""
+
+
+def refusal(version: object) -> str | None:
+    """Returns why tables of this schema version cannot be read; None when they can."""
+    if version in (FORMER_VERSION, SCHEMA_VERSION):
+        return None
+    return f"tables of schema {str(version)[:20]}, and this version knows {FORMER_VERSION} and {SCHEMA_VERSION}"
+
+
+def former_name(name: str) -> str:
+    """Returns the name of column `name` in version 1."""
+    return RENAMED.get(name) or (in_ns(name) if is_time(name) else name)
+
+
+def former_names(table: Table) -> tuple[str, ...]:
+    """Returns the columns that a table had in version 1, in order."""
+    return tuple(dict.fromkeys([former_name(name) for name in table.names]))
+
+
+PACKETS: Final = (
+    Column("capture", Type.STRING, "path of the capture file, as it was found", nullable=False),
+    Column("file_id", Type.INT, "number of the file among those read together, in the order of their names", nullable=False),
+    Column("offset", Type.LONG, "where the packet's record starts: octets of the file, decompressed", nullable=False),
+    Column("ts_ns", Type.LONG, "when it was captured, ns since 1970 UTC; 0 where the file tells no time", nullable=False),
+    Column(
+        "latest_ns",
+        Type.LONG,
+        "the latest time in the file up to this packet, of any connection, ns since 1970 UTC: files are merged by it",
+        nullable=False,
+    ),
+    Column(
+        "connection",
+        Type.LONG,
+        "hash of both addresses and ports, the same for both directions, whenever the ports are used again; 0 for a note"
+        " that belongs to no connection",
+        nullable=False,
+    ),
+    Column("src", Type.STRING, "address of the sender; empty in a note about a place in the file", nullable=False),
+    Column("dst", Type.STRING, "address of the receiver; empty in a note about a place in the file", nullable=False),
+    Column("sport", Type.INT, "TCP port of the sender", nullable=False),
+    Column("dport", Type.INT, "TCP port of the receiver", nullable=False),
+    Column("seq", Type.LONG, "TCP sequence number, 0 to 2^32-1", nullable=False),
+    Column("ack", Type.LONG, "TCP acknowledgement number, 0 to 2^32-1; counts only with the flag ACK (16)", nullable=False),
+    Column("flags", Type.SHORT, "TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128", nullable=False),
+    Column("payload", Type.BINARY, "octets of the stream that the packet holds and the capture kept", nullable=False),
+    Column("cut", Type.INT, "octets of the stream behind those that the capture did not keep (snaplen)", nullable=False),
+    Column("note", Type.STRING, "what cannot be read at this place, in one sentence; null for a good packet"),
+)
+"""The columns of a table of packets: output of the vectorised reader and input of a replay.
+
+One row is one TCP segment, or a note about a place in a file that cannot be read, which has no octets of a stream.  (`file_id`,
+`offset`) is unique for each packet, however the file is split.  Rows of one connection in the order of (`latest_ns`, `file_id`,
+`offset`) are its traffic: each file in its own order, whatever its clock did.
+"""
+
+PACKET_NAMES: Final = tuple(column.name for column in PACKETS)
+
+
+def picked(columns: str | tuple[str, ...] | None) -> tuple[Column, ...]:
+    """Returns the columns of those names (a tuple, or a comma-separated text), in table order; None: all.
+
+    Raises ValueError for an unknown name, or when none is given.
+    """
+    if columns is None:
+        return PACKETS
+    wanted = [word.strip() for word in columns.split(",")] if isinstance(columns, str) else list(columns)
+    unknown = [word for word in wanted if word not in PACKET_NAMES]
+    if unknown or not wanted:
+        raise ValueError(
+            f"no such column of packets: {', '.join(unknown) or 'none is named'}; there are {', '.join(PACKET_NAMES)}"
+        )
+    return tuple(column for column in PACKETS if column.name in wanted)

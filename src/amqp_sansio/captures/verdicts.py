@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypedDict
 
-from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Witness
+from amqp_sansio.captures.conversation import NOTE, VIOLATION, Conversation, Finding, Heard, MakeWitness, Witness, finding_of
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.findings import NOTE, VIOLATION, Finding, finding_of
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.reader import Told, read_packets

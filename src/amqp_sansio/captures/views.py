@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from amqp_sansio.captures.former import FORMER_VERSION, former_name
 from amqp_sansio.captures.replay.doubt import DECIDED
-from amqp_sansio.captures.schema import Table, Type
-from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
+from amqp_sansio.captures.tables import FORMER_VERSION, SCHEMA_VERSION, TABLES, Table, Type, former_name
 
 
 class View(NamedTuple):

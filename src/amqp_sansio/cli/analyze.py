@@ -29,7 +29,7 @@ def analyze(given: argparse.Namespace) -> int:
 
     require_extra()
     from amqp_sansio.captures.columns.store import opened
-    from amqp_sansio.captures.inputs import files_of
+    from amqp_sansio.captures.source import files_of
     from amqp_sansio.spark.analyze import run
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
@@ -72,7 +72,7 @@ def advice(files: Sequence[str], seconds: float, connections: int) -> str | None
     """Returns a hint how long the other engine would have taken, for small captures, if that is less than the `seconds` of
     Spark."""
     from amqp_sansio.captures.files import PACKED
-    from amqp_sansio.captures.inputs import octets_of
+    from amqp_sansio.captures.source import octets_of
 
     octets = octets_of(files)
     other = START_SECONDS + octets / OCTETS_A_SECOND + connections / CONNECTIONS_A_SECOND + len(files) / FILES_A_SECOND

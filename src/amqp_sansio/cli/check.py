@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.captures.conversation import MakeWitness
+from amqp_sansio.captures.conversation import VIOLATION, Finding, MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
-from amqp_sansio.captures.findings import VIOLATION, Finding
 from amqp_sansio.captures.replay.doubt import DELIVERED, PREPARED, PUBLISHED, UNANSWERED, Doubt, branches_in_doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
@@ -131,7 +130,7 @@ def check(
     otherwise 0; 2 if a file could not be read.
     """
     if make is None:
-        from amqp_sansio.captures.witnesses import observers
+        from amqp_sansio.captures.conversation import observers
         from amqp_sansio.dialects import readable
 
         make = observers(strict, dialects=readable(dialects))

@@ -11,8 +11,7 @@ from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
 from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.json_values import Json
-from amqp_sansio.captures.row_stream import transcript
-from amqp_sansio.captures.rows import Row
+from amqp_sansio.captures.rows import Row, transcript
 from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, pairs, short, whole
 from amqp_sansio.cli.selection import Selection, Wanted, is_error, readable
 from amqp_sansio.errors.core import many
@@ -135,7 +134,7 @@ def decode(
     options exclude every line.
     """
     if make is None:
-        from amqp_sansio.captures.witnesses import observers
+        from amqp_sansio.captures.conversation import observers
         from amqp_sansio.dialects import readable
 
         make = observers(dialects=readable(dialects))

@@ -17,7 +17,7 @@ from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line
 from amqp_sansio.errors.core import many
 
 if TYPE_CHECKING:
-    from amqp_sansio.captures.columns.outcome import Outcome
+    from amqp_sansio.captures.columns.store import Outcome
     from amqp_sansio.captures.replay.options import ReplayOptions
 
 _OF_EXTRAS: Final = frozenset(("matplotlib", "numpy", "pyarrow"))
@@ -195,8 +195,8 @@ def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets
     """
     with installed("tables need", "tables"):
         from amqp_sansio.captures.columns.compact import FILE_OCTETS
-        from amqp_sansio.captures.columns.lean import without_pandas
         from amqp_sansio.captures.columns.local import run
+        from amqp_sansio.captures.columns.process import without_pandas
     without_pandas()
     progress: Final = Progress()
     try:

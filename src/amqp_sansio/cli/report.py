@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
-from amqp_sansio.captures import remote
+from amqp_sansio.captures import locations
 from amqp_sansio.captures.files import is_remote, resolved
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.cli.output import Progress
@@ -40,7 +40,7 @@ def _is_capture(place: str) -> bool:
     path: Final = resolved(place)
     if is_remote(path):
         try:
-            return remote.has_magic(path) or remote.is_file(path)
+            return locations.has_magic(path) or locations.is_file(path)
         except OSError:  # the error appears again when the folder is opened
             return False
     return isfile(path) or (has_magic(path) and not isdir(path))

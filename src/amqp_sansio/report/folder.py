@@ -13,13 +13,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from amqp_sansio.captures.columns.moments import TIME, nanoseconds
 from amqp_sansio.captures.columns.place import MANIFEST
 from amqp_sansio.captures.columns.published import BATCH_ROWS, needed, partitions_of, shaped
-from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.former import refusal
+from amqp_sansio.captures.columns.tables import TIME, nanoseconds, table_schema
 from amqp_sansio.captures.locations import Located, located
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import TABLES, refusal
 from amqp_sansio.errors import AmqpError
 
 FEW_ROWS: Final = 4096

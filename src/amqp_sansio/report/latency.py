@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqp_sansio.captures.columns.joined import COLUMNS, end_to_end
+from amqp_sansio.captures.columns.end_to_end import COLUMNS, end_to_end
 from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies, Tally, first, grouped
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.overview import SHOWN
@@ -180,7 +180,7 @@ class Messages:
 
 
 def joined(folder: Folder, every: int) -> tuple[Any, int]:
-    """Returns end-to-end latencies in ns (see `captures.joins`) of every id, or of one in `every` (by a hash of the id), and
+    """Returns end-to-end latencies in ns (see `captures.tables`) of every id, or of one in `every` (by a hash of the id), and
     the number of deliveries without one, because all publications of their id began later."""
     parts: list[pa.Table] = []
     for batch in folder.batches("messages", COLUMNS):

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.captures.columns.compact import FILE_OCTETS
 from amqp_sansio.captures.columns.end_to_end import SOURCE, joined_of
-from amqp_sansio.captures.columns.outcome import Outcome, outcome
 from amqp_sansio.captures.columns.place import Place, Written
-from amqp_sansio.captures.columns.store import opened, publish
-from amqp_sansio.captures.inputs import files_of, octets_of
-from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.columns.store import Outcome, opened, outcome, publish
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.source import files_of, octets_of
+from amqp_sansio.captures.tables import END_TO_END
 from amqp_sansio.spark.errors import PipelineError, remedied, told
 from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
 from amqp_sansio.spark.session import cores_of, prepare

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA
-from amqp_sansio.captures.columns.schema import schema_of
-from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.columns.tables import schema_of, table_schema
 from amqp_sansio.captures.tables import TABLES
 
 if TYPE_CHECKING:
-    from amqp_sansio.captures.columns.gathered import Records
+    from amqp_sansio.captures.columns.replay import Records
 
 ENVELOPE: Final = "table string, rows int, data binary"
 """The columns of the frame as Spark DDL."""

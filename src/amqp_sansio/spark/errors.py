@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from subprocess import TimeoutExpired
 from typing import Final
 
-from amqp_sansio.captures.columns import failures
+from amqp_sansio.captures import errors
 from amqp_sansio.captures.errors import CHANGED, OutOfDisk, OutOfMemory, PipelineError
 from amqp_sansio.captures.splits import INDEX
 from amqp_sansio.errors import BranchFailed, SessionFailed
@@ -75,12 +75,12 @@ def reason_of(error: BaseException) -> str:
 
 @contextmanager
 def told(doing: str) -> Iterator[None]:
-    """Does as `captures.columns.failures.told`, and also turns Spark's errors into PipelineError."""
+    """Does as `captures.errors.told`, and also turns Spark's errors into PipelineError."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
-        with failures.told(doing):
+        with errors.told(doing):
             try:
                 yield
             except (ConnectionError, Py4JError) as error:
@@ -88,7 +88,7 @@ def told(doing: str) -> Iterator[None]:
                     raise PipelineError(f"{doing}: {_KILLED}") from error
                 raise
     except (PySparkException, Py4JError) as error:
-        raise failures.kind_of(error)(f"{doing}: {reason_of(error)}") from error
+        raise errors.kind_of(error)(f"{doing}: {reason_of(error)}") from error
 
 
 def _jvm_is_gone() -> bool:

@@ -19,8 +19,8 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, opened
-from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.late import Lateness
+from amqp_sansio.captures.columns.process import seldom
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.envelope import ENVELOPE, SCHEMA, Envelope, Sealer, as_batch

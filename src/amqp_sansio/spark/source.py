@@ -24,18 +24,27 @@ from pyspark.sql import datasource as spark_filters
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
-from amqp_sansio.captures import remote
-from amqp_sansio.captures.columns.bundles import BUNDLES, bundled
-from amqp_sansio.captures.columns.filters import FILTERED, Filter
-from amqp_sansio.captures.columns.gc_tuning import seldom
+from amqp_sansio.captures import locations
+from amqp_sansio.captures.columns.bundles import BUNDLES, CARRIED, PLACED, bundled, stamp_of
 from amqp_sansio.captures.columns.partitioning import shared_out, weights
-from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, stamp_of
-from amqp_sansio.captures.columns.read import read_split
+from amqp_sansio.captures.columns.process import seldom
+from amqp_sansio.captures.columns.read import FILTERED, Filter, read_split
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import CLOSED, Key, closed_in, found, is_remote, names_in, order, resolved, size_of, there
-from amqp_sansio.captures.packets_schema import PACKETS, Column, ddl, picked
+from amqp_sansio.captures.files import (
+    CLOSED,
+    Key,
+    Taken,
+    closed_in,
+    found,
+    is_remote,
+    names_in,
+    order,
+    resolved,
+    size_of,
+    there,
+)
 from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, splits
-from amqp_sansio.captures.taken import Taken
+from amqp_sansio.captures.tables import PACKETS, Column, ddl, picked
 from amqp_sansio.spark.session import is_local
 
 if TYPE_CHECKING:
@@ -189,8 +198,8 @@ def _chosen(schema: StructType) -> tuple[Column, ...]:
     known = {column.name: column for column in PACKETS}
     picked(tuple(field.name for field in schema))
     for field in schema:
-        if field.dataType.simpleString() != known[field.name].ddl:
-            raise ValueError(f"{field.name} is {known[field.name].ddl}, not {field.dataType.simpleString()}")
+        if field.dataType.simpleString() != known[field.name].type.value:
+            raise ValueError(f"{field.name} is {known[field.name].type.value}, not {field.dataType.simpleString()}")
     return tuple(known[field.name] for field in schema)
 
 
@@ -285,7 +294,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads files that arrive in a folder, each once when it is closed, in the order of their names.
 
     A file that arrives after a later name was taken comes next.  An offset is how many files were taken, the last name in
-    order, the names that it added, and the memory of all taken ones (see `captures.taken`).
+    order, the names that it added, and the memory of all taken ones (see `captures.files`).
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -369,7 +378,7 @@ def read_bundles(
     options: Mapping[str, str] | None = None,
     ports: Sequence[int] = (),
 ) -> DataFrame:
-    """Returns the packets of these files (see `captures.inputs.files_of`) as bundles, some packets of one connection in a row,
+    """Returns the packets of these files (see `captures.source.files_of`) as bundles, some packets of one connection in a row,
     with the number below `tasks` of the task that replays it: TASK.
 
     Leaves out connections that cannot be AMQP and have none of these `ports`, where a split contains them from beginning to
@@ -458,7 +467,7 @@ class Newest:
             return None
         newest = os.path.join(self._folder, names[-1])
         if is_remote(newest):
-            there = remote.about(newest)
+            there = locations.about(newest)
             return names[-1], there.size or 0, there.mtime_ns or 0
         about = os.stat(newest)
         return names[-1], about.st_size, about.st_mtime_ns

@@ -19,18 +19,14 @@ import attrs
 
 from amqp_sansio.captures.columns.compact import batch_of, groups_of, merged, without
 from amqp_sansio.captures.columns.end_to_end import SOURCE
-from amqp_sansio.captures.columns.findings import findings_in
 from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA, Late, bounded, gathered, late_in
-from amqp_sansio.captures.columns.outcome import Outcome, outcome
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
 from amqp_sansio.captures.columns.published import rows_in
-from amqp_sansio.captures.columns.store import manifest_of
+from amqp_sansio.captures.columns.store import Outcome, findings_in, manifest_of, outcome
 from amqp_sansio.captures.columns.writer import write_empty
-from amqp_sansio.captures.former import FORMER_VERSION
-from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.options import IDLE_HOURS, MOST_IDLE_HOURS, ReplayOptions
-from amqp_sansio.captures.tables import SCHEMA_VERSION
+from amqp_sansio.captures.tables import END_TO_END, FORMER_VERSION, SCHEMA_VERSION
 from amqp_sansio.spark.errors import PipelineError, reason_of, remedied, told
 from amqp_sansio.spark.follower import followed, open_records
 from amqp_sansio.spark.passes import write_tables

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from amqp_sansio.captures.columns import end_to_end as alone
-from amqp_sansio.captures.columns import joined
 from amqp_sansio.captures.columns.compact import FILE_OCTETS, groups_of, merged, without
 from amqp_sansio.captures.columns.end_to_end import (
     ROWS_OF_A_BUCKET,
@@ -20,12 +19,12 @@ from amqp_sansio.captures.columns.end_to_end import (
     messages_in,
     write_joined,
 )
-from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA
 from amqp_sansio.captures.columns.place import Written
-from amqp_sansio.captures.columns.schema import schema_of
+from amqp_sansio.captures.columns.process import seldom
+from amqp_sansio.captures.columns.tables import schema_of
 from amqp_sansio.captures.columns.writer import Writer, unique, write_whole
-from amqp_sansio.captures.joins import END_TO_END_SQL
+from amqp_sansio.captures.tables import END_TO_END_SQL
 from amqp_sansio.spark.envelope import envelopes_in, unseal
 from amqp_sansio.spark.session import cores_of
 
@@ -85,7 +84,7 @@ _DEALT_ARROW: Final = schema_of(_DEALT)
 
 
 def end_to_end(spark: SparkSession, messages: DataFrame) -> DataFrame:
-    """Returns the rows of `captures.joins.END_TO_END`; messages without an id take no part and cost nothing."""
+    """Returns the rows of `captures.tables.END_TO_END`; messages without an id take no part and cost nothing."""
     return spark.sql(END_TO_END_SQL.replace(f" {SOURCE} ", f" {{{SOURCE}}} "), messages=messages)
 
 
@@ -111,7 +110,7 @@ def write_end_to_end(
 
     def join(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with seldom():
-            found = (batch for table in joined.latencies(_opened(batches)) for batch in table.to_batches())
+            found = (batch for table in alone.latencies(_opened(batches)) for batch in table.to_batches())
             made = write_joined(found, place)
         yield pa.RecordBatch.from_pylist([each._asdict() for each in made], schema=SCHEMA)
 
@@ -132,8 +131,8 @@ def shares(files: Sequence[Written], count: int) -> list[list[str]]:
 
 
 def _sealed(messages: pa.RecordBatch, buckets: int) -> pa.RecordBatch:
-    dealt = list(joined.dealt(pa.Table.from_batches([messages]), buckets))
-    rows = [(bucket, delivered, batch.serialize().to_pybytes()) for bucket, delivered, batch in dealt]
+    parts = list(alone.dealt(pa.Table.from_batches([messages]), buckets))
+    rows = [(bucket, delivered, batch.serialize().to_pybytes()) for bucket, delivered, batch in parts]
     columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(_DEALT_ARROW)]
     return pa.RecordBatch.from_arrays(columns, schema=_DEALT_ARROW)
 
@@ -141,4 +140,4 @@ def _sealed(messages: pa.RecordBatch, buckets: int) -> pa.RecordBatch:
 def _opened(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[bool, pa.RecordBatch]]:
     for batch in batches:
         for delivered, data in zip(batch.column("delivered").to_pylist(), batch.column("messages"), strict=True):
-            yield delivered, pa.ipc.read_record_batch(data.as_buffer(), joined.SCHEMAS[delivered])
+            yield delivered, pa.ipc.read_record_batch(data.as_buffer(), alone.SCHEMAS[delivered])

@@ -8,10 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.addresses import text_of
+from amqp_sansio.captures.columns.batch import text_of
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.ip import FRAGMENT, tcp_in
-from amqp_sansio.captures.link_layer import LINKS
+from amqp_sansio.captures.layers import FRAGMENT, LINKS, tcp_in
 from amqp_sansio.captures.packet import Packet
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.splits import NO_TIME

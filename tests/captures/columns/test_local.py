@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from amqp_sansio.captures.columns import gathered, writer
 from amqp_sansio.captures.columns import local as module
+from amqp_sansio.captures.columns import replay, writer
 from amqp_sansio.captures.columns.local import run
-from amqp_sansio.captures.columns.parquet import Growing
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM
+from amqp_sansio.captures.columns.writer import Growing
 from amqp_sansio.captures.errors import CaptureError, OutOfDisk, OutOfMemory, PipelineError
 from amqp_sansio.captures.files import order
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -94,7 +94,7 @@ def test_many_small_files_are_merged_up_to_a_size(tmp_path: Path, monkeypatch: p
         assert not list(out.glob(".work*"))
         return outcome.files, sorted(map(str, tables.to_pylist()))
 
-    monkeypatch.setattr(gathered, "BATCH_ROWS", 4)
+    monkeypatch.setattr(replay, "BATCH_ROWS", 4)
     (many, rows), (few, same) = read("many", 1), read("few", 1 << 20)
     assert few < many
     assert rows == same

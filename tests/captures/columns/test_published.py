@@ -14,9 +14,7 @@ from tests.captures.finer import TABLES_1, moment
 from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.published import needed, partitions_of, rows_in, shaped, tables_in
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.joins import END_TO_END
-from amqp_sansio.captures.schema import in_ns, is_time
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import END_TO_END, TABLES, in_ns, is_time
 
 DATA = Path(__file__).parents[2] / "data" / "captures"
 

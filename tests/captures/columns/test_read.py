@@ -1,4 +1,4 @@
-"""The vectorised reader against the plain one, field by field."""
+"""Conditions on rows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,45 @@ from hypothesis import strategies as st
 from tests.captures import build
 from tests.captures.columns.plainly import Row, plain_rows, rows_of
 
-from amqp_sansio.captures.columns.filters import Filter
-from amqp_sansio.captures.columns.read import read_file, read_split
+from amqp_sansio.captures.columns.read import FILTERED, OPERATORS, Filter, chosen, read_file, read_split
 from amqp_sansio.captures.columns.segments import NO_INTERFACE
-from amqp_sansio.captures.file_chunks import over_stream
-from amqp_sansio.captures.packets_schema import NAMES, picked
+from amqp_sansio.captures.conversation import observers
+from amqp_sansio.captures.layers import IN_TWO, packets_left_out
 from amqp_sansio.captures.pcapng import MAX_INTERFACES, TOO_MANY
+from amqp_sansio.captures.reader import over_stream
 from amqp_sansio.captures.splits import Split, SplitError, splits
-from amqp_sansio.captures.tunnels import IN_TWO, packets_left_out
+from amqp_sansio.captures.tables import PACKET_NAMES, picked
 from amqp_sansio.captures.verdicts import verdicts
-from amqp_sansio.captures.witnesses import observers
+
+COLUMNS = {"sport": pa.array([1, 2, 3], pa.int32()), "note": pa.array([None, "b", "c"])}
+
+
+@pytest.mark.parametrize(
+    ("filters", "want"),
+    [
+        ([Filter("sport", "=", 2)], [False, True, False]),
+        ([Filter("sport", "=", 2, True)], [True, False, True]),
+        ([Filter("sport", "<", 2)], [True, False, False]),
+        ([Filter("sport", "<=", 2)], [True, True, False]),
+        ([Filter("sport", ">", 2)], [False, False, True]),
+        ([Filter("sport", ">=", 2)], [False, True, True]),
+        ([Filter("sport", "in", (1, 3))], [True, False, True]),
+        ([Filter("note", "null")], [True, False, False]),
+        ([Filter("note", "null", negated=True)], [False, True, True]),
+        ([Filter("note", "=", "b")], [False, True, False]),
+        ([Filter("note", "=", "b", True)], [False, False, True]),
+        ([Filter("note", "in", ("b",), True)], [False, False, True]),
+        ([Filter("sport", ">", 1), Filter("note", "=", "c")], [False, False, True]),
+    ],
+)
+def test_rows_of_which_all_hold(filters: list[Filter], want: list[bool]) -> None:
+    assert chosen(filters, COLUMNS.__getitem__).tolist() == want
+
+
+def test_what_can_be_asked_exists() -> None:
+    assert set(FILTERED) < set(PACKET_NAMES)
+    assert len(OPERATORS) == 7
+
 
 HERE = Path(__file__).resolve().parents[2] / "data" / "captures"
 OURS = sorted(HERE.rglob("*.pcap"))
@@ -341,7 +370,7 @@ def test_what_is_no_capture_is_one_note(octets: bytes, word: str, tmp_path: Path
 def test_columns_are_those_that_are_asked_for(tmp_path: Path) -> None:
     path = build.write(tmp_path / "x", build.pcap(conversation(30)) + b"rest")
     full = [row for batch in read_file(path) for row in batch.to_pylist()]
-    for name in NAMES:
+    for name in PACKET_NAMES:
         assert [row for batch in read_file(path, 0, picked(name)) for row in batch.to_pylist()] == [
             {name: row[name]} for row in full
         ]

@@ -1,28 +1,82 @@
+"""What is published, and what a run says of it: files, counts, findings and damage."""
+
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
 from amqp_sansio.captures.columns.end_to_end import write_joined
-from amqp_sansio.captures.columns.findings import Damage
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
-from amqp_sansio.captures.columns.store import manifest_of, opened, publish
+from amqp_sansio.captures.columns.store import Damage, Findings, findings_in, manifest_of, opened, outcome, publish
 from amqp_sansio.captures.columns.tables import table_batch, table_schema
-from amqp_sansio.captures.columns.writer import Writer
+from amqp_sansio.captures.columns.writer import Writer, write_empty
 from amqp_sansio.captures.errors import OutOfDisk, PipelineError, PlaceError
-from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
+from amqp_sansio.captures.tables import END_TO_END, SCHEMA_VERSION, TABLES
+from amqp_sansio.spark.writer import write_records
+
+
+def row(level: str, offset: int, text: str = "torn") -> tuple[object, ...]:
+    return (1, None, level, "capture", text, [], text, None, None, None, 0, offset)
+
+
+def written(folder: Path, capture: str, *rows: tuple[object, ...]) -> list[Written]:
+    batch: pa.RecordBatch = table_batch(TABLES["violations"], (capture, "unknown", 0), rows)
+    made = write_records([("violations", batch)], str(folder), "x")
+    return [Written(*each.values()) for batch in made for each in batch.to_pylist()]
+
+
+def test_levels_are_counted_and_damage_is_named_in_order(tmp_path: Path) -> None:
+    files = written(tmp_path, "/b", row("damage", 9), row("note", 1), row("violation", 2), row("damage", 3, "cut off"))
+    files += written(tmp_path, "/a", row("note", 5), row("damage", 7))
+    found = findings_in(files, str(tmp_path))
+    assert found.levels == {"damage": 3, "note": 2, "violation": 1}
+    assert found.damage == (Damage("/a", 7, "torn"), Damage("/b", 3, "cut off"), Damage("/b", 9, "torn"))
+    assert findings_in(files, str(tmp_path), named=2).damage == found.damage[:2]
+
+
+def test_deliveries_without_a_latency_are_counted(tmp_path: Path) -> None:
+    """In all row groups of all files."""
+    schema = table_schema(END_TO_END)
+    blank = {"message_id": "a", "published_on": 1, "delivered_on": 2, "published_ns": 0, "delivered_ns": 0}
+    times = {"published_at": 0, "delivered_at": 0}
+    files = []
+    for latencies in ([None, 5, None], [7], [None]):
+        rows = [{**blank, **times, "latency_ns": each} for each in latencies]
+        files += write_joined([pa.RecordBatch.from_pylist(rows, schema=schema)], str(tmp_path))
+    assert findings_in(files, str(tmp_path)) == Findings(early=3)
+
+
+def test_without_rows_there_is_nothing(tmp_path: Path) -> None:
+    assert findings_in([write_empty(str(tmp_path), "violations")], str(tmp_path)) == Findings()
+    assert findings_in([], str(tmp_path)) == Findings()
+
+
+def test_rows_and_octets_of_all_files() -> None:
+    files = [Written("messages", "", "a", 3, 10), Written("messages", "", "b", 4, 20), Written("end_to_end", "", "c", 2, 5)]
+    damage = (Damage("x", 1, "torn"),)
+    plan = ReplayOptions(tables=("messages", "dtx"))
+    found = outcome("out", plan, files, Findings({"damage": 1}, damage), time.monotonic() - 5)
+    assert found.rows == {"messages": 7, "dtx": 0, "end_to_end": 2}
+    assert (found.out, found.files, found.octets, found.findings, found.damage) == ("out", 3, 35, {"damage": 1}, damage)
+    assert 5 <= found.seconds < 3600
+
+
+def test_without_messages_nothing_is_joined() -> None:
+    assert outcome("out", ReplayOptions(tables=("dtx",)), [], Findings(), 0).rows == {"dtx": 0}
+
 
 DAY = 86_400_000_000_000
 OPTIONS = ReplayOptions(tables=("violations", "dtx"))
 
 
-def row(ts: int) -> tuple[object, ...]:
+def damage_at(ts: int) -> tuple[object, ...]:
     return (ts, None, "damage", "gap", "said", [], "cut off", None, None, 7, 0, 24)
 
 
@@ -31,7 +85,9 @@ def filled(folder: Path, *brokers: str) -> tuple[Place, list[Written]]:
     writer = Writer(place.work, "part")
     files: list[Written] = []
     for broker in brokers:
-        files += writer.add("violations", table_batch(TABLES["violations"], ("x.pcap", broker, 5), [row(DAY - 1), row(DAY)]))
+        files += writer.add(
+            "violations", table_batch(TABLES["violations"], ("x.pcap", broker, 5), [damage_at(DAY - 1), damage_at(DAY)])
+        )
     return place, [*files, *writer.rest()]
 
 

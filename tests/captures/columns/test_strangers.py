@@ -16,13 +16,12 @@ from tests.captures.packets import gathered
 
 from amqp_sansio.captures.columns import batch as batch_module
 from amqp_sansio.captures.columns import runner as module
-from amqp_sansio.captures.columns.payloads import PLACED
+from amqp_sansio.captures.columns.bundles import PLACED
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.columns.runner import records_of
 from amqp_sansio.captures.columns.strangers import Spoken, may_begin, spoken, strange
-from amqp_sansio.captures.packets_schema import PACKETS, picked
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import PACKETS, TABLES, picked
 
 ALL = ReplayOptions(tables=tuple(TABLES))
 SEEDS = 1000 if os.environ.get("AMQP_PROFILE") == "soak" else 20

@@ -17,17 +17,15 @@ from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.local import run as analyze
 from amqp_sansio.captures.columns.published import paths_of
 from amqp_sansio.captures.columns.views import frame
+from amqp_sansio.captures.conversation import observers
 from amqp_sansio.captures.errors import LocationError, PipelineError
-from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.doubt import branches_in_doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.schema import is_time
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import END_TO_END, TABLES, is_time
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.views import VIEWS
 from amqp_sansio.captures.views import duckdb as script
-from amqp_sansio.captures.witnesses import observers
 
 DATA = Path(__file__).parents[2] / "data" / "captures"
 PATHS = [str(DATA / name) for name in ("hello.pcap", "credit.pcap", "dtx.pcap", "tx.pcap", "jms/xa.pcap", "jms/err.pcap")]

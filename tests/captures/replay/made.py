@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.messages import message_batch, transfer_batch
+from amqp_sansio.captures.columns.tables import message_batch, transfer_batch
 from amqp_sansio.captures.replay.rows import NOTHING, Kind, Message, Rows
 from amqp_sansio.captures.tables import COMMON, TABLES
 from amqp_sansio.kernel.serials import RangeSet

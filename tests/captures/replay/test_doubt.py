@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from amqp_sansio.captures.replay.doubt import BranchSaid, Doubt, branches_in_doubt
 from amqp_sansio.captures.replay.rows import Rows, place
-from amqp_sansio.captures.schema import Table
-from amqp_sansio.captures.tables import COMMON, DTX, SESSIONS, TRANSACTIONS
+from amqp_sansio.captures.tables import COMMON, DTX, SESSIONS, TRANSACTIONS, Table
 
 
 def row(table: Table, **values: object) -> list[object]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.conversation import Heard, observers
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.reader import read_packets
-from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen
 from amqp_sansio.wire.headers import decode_headers, encode_headers

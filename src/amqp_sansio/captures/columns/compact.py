@@ -10,12 +10,11 @@ from typing import Final
 import pyarrow.parquet as pq
 from attrs import frozen
 
-from amqp_sansio.captures.columns.failures import told
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
 from amqp_sansio.captures.columns.published import BATCH_ROWS
 from amqp_sansio.captures.columns.store import listed
 from amqp_sansio.captures.columns.writer import opened_file, unique
-from amqp_sansio.captures.errors import PlaceError
+from amqp_sansio.captures.errors import PlaceError, told
 from amqp_sansio.captures.locations import located
 
 FILE_OCTETS: Final = 64 * 1024 * 1024

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
-from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.heads import Ints
-from amqp_sansio.captures.columns.schema import schema_of
+from amqp_sansio.captures.columns.replay import Records
+from amqp_sansio.captures.columns.tables import schema_of
 from amqp_sansio.errors.core import many
 
 LATE: Final = "late"

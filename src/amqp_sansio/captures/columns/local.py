@@ -10,15 +10,14 @@ from collections.abc import Callable, Sequence
 
 from amqp_sansio.captures.columns.compact import FILE_OCTETS, groups_of, merged, without
 from amqp_sansio.captures.columns.end_to_end import write_end_to_end
-from amqp_sansio.captures.columns.failures import told
-from amqp_sansio.captures.columns.gc_tuning import rarely
-from amqp_sansio.captures.columns.outcome import Outcome, outcome
 from amqp_sansio.captures.columns.place import Written
+from amqp_sansio.captures.columns.process import rarely
 from amqp_sansio.captures.columns.runner import records_of
-from amqp_sansio.captures.columns.store import opened, publish
+from amqp_sansio.captures.columns.store import Outcome, opened, outcome, publish
 from amqp_sansio.captures.columns.writer import Writer
-from amqp_sansio.captures.inputs import files_of
+from amqp_sansio.captures.errors import told
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.source import files_of
 
 
 def run(

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from amqp_sansio.captures.columns.batch import Parsed
+from amqp_sansio.captures.columns.bundles import CARRIED, stamp_of
 from amqp_sansio.captures.columns.heads import records
-from amqp_sansio.captures.columns.payloads import CARRIED, stamp_of
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import size_of
 from amqp_sansio.captures.splits import Split, over_split

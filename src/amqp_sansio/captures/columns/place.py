@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amqp_sansio.captures.columns.lock import Lock
 from amqp_sansio.captures.errors import PlaceError
-from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import END_TO_END, TABLES
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo

@@ -9,14 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from amqp_sansio.captures.columns.moments import TIME, moments
 from amqp_sansio.captures.columns.place import Place
-from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.columns.tables import TIME, moments, table_schema
 from amqp_sansio.captures.errors import PipelineError
-from amqp_sansio.captures.former import former_name, refusal
-from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
-from amqp_sansio.captures.tables import PARTITIONS, TABLES
+from amqp_sansio.captures.tables import END_TO_END, PARTITIONS, TABLES, former_name, refusal
 
 BATCH_ROWS = 65536
 """Rows held at a time."""
@@ -62,7 +59,7 @@ def partitions_of(path: str) -> dict[str, str | None]:
 def shaped(batch: pa.RecordBatch, schema: pa.Schema, said: dict[str, str | None]) -> pa.Table:
     """Returns the batch with exactly the columns of `schema`; a missing one comes from the folder names, or is null.
 
-    A batch of schema version 1 has their former names (see `captures.former`).
+    A batch of schema version 1 has their former names (see `captures.tables`).
     """
     arrays = []
     for field in schema:

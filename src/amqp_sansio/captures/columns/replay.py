@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from ipaddress import ip_address
 from itertools import pairwise
 from marshal import dumps, loads
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from amqp_sansio.captures.columns.gathered import BATCH_ROWS, Gathered, Records
 from amqp_sansio.captures.columns.heads import Ints
-from amqp_sansio.captures.conversation import Conversation, Heard, Witness
+from amqp_sansio.captures.columns.tables import Common, Commons, message_batch, table_batch, transfer_batch
+from amqp_sansio.captures.conversation import Conversation, Heard, Witness, observers
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import packet_number
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
-from amqp_sansio.captures.replay.rows import Properties, properties_of
+from amqp_sansio.captures.replay.rows import Properties, Row, Rows, properties_of
 from amqp_sansio.captures.replay.state import read, write
+from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.tcp import ACK
-from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine.checker import Answered
 from amqp_sansio.engine.observer import Observer
@@ -31,6 +32,99 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.headers import Headers
+
+R = TypeVar("R")
+
+BATCH_ROWS: Final = 8192
+"""The most rows of one batch."""
+
+
+class Records(NamedTuple):
+    """Rows of one table."""
+
+    table: str
+    batch: pa.RecordBatch
+
+
+class _Waiting(Generic[R]):
+    """Waiting rows of one table, with the number of rows of each connection."""
+
+    __slots__ = ("_commons", "_make", "_rows", "_table")
+
+    def __init__(self, table: str, make: Callable[[Commons, Sequence[R]], pa.RecordBatch]) -> None:
+        self._table: Final = table
+        self._make: Final = make
+        self._rows: list[R] = []
+        self._commons: list[tuple[Common, int]] = []
+
+    def add(self, common: Common, rows: Sequence[R]) -> Iterator[Records]:
+        """Adds rows of one connection; yields full batches."""
+        at = 0
+        while at < len(rows):
+            part = rows[at : at + BATCH_ROWS - len(self._rows)]
+            self._rows += part
+            self._commons.append((common, len(part)))
+            at += len(part)
+            if len(self._rows) == BATCH_ROWS:
+                yield from self.rest()
+
+    def rest(self) -> Iterator[Records]:
+        """Yields the waiting rows as a batch."""
+        rows, commons = self._rows, self._commons
+        if rows:
+            self._rows, self._commons = [], []
+            yield Records(self._table, self._make(commons, rows))
+
+
+class Gathered:
+    """Takes the rows of one connection after the other (`take`); `full` returns the full batches, `rest` everything."""
+
+    def __init__(self, options: ReplayOptions) -> None:
+        self.rows: Final = Rows()
+        """Where the present connection adds its rows; `take` empties it."""
+        self._tables: Final = frozenset(options.tables)
+        self._plain: Final[dict[str, _Waiting[Row]]] = {
+            name: _Waiting(name, partial(table_batch, TABLES[name])) for name in options.tables if name != "end_to_end"
+        }
+        self._transfers: Final = _Waiting("commands", transfer_batch)
+        self._messages: Final = _Waiting("messages", message_batch)
+        self._made: list[Records] = []
+
+    def take(self, common: Common) -> None:
+        """Takes the contents of `rows`, which belong to the connection with this capture, broker and id."""
+        rows = self.rows
+        for name, found in rows.by_table.items():
+            if found:
+                if name in self._tables:
+                    self._made += self._plain[name].add(common, found)
+                found.clear()
+        if rows.transfers:
+            if "commands" in self._tables:
+                self._made += self._transfers.add(common, rows.transfers)
+            rows.transfers.clear()
+        if rows.messages:
+            if "messages" in self._tables:
+                self._made += self._messages.add(common, rows.messages)
+            rows.messages.clear()
+
+    def full(self) -> list[Records]:
+        """Returns the full batches."""
+        made, self._made = self._made, []
+        return made
+
+    def rest(self) -> list[Records]:
+        """Returns everything that was taken."""
+        for waiting in self._plain.values():
+            self._made += waiting.rest()
+        self._made += self._transfers.rest()
+        self._made += self._messages.rest()
+        return self.full()
+
+    def damage(self, common: Common, row: Row) -> None:
+        """Takes a row of `violations` about a file."""
+        if "violations" in self._tables:
+            self._made += self._plain["violations"].add(common, [row])
+
 
 STRETCH_PACKETS: Final = 16
 """The least average number of consecutive packets of one file for which files are processed separately, in batches."""
@@ -45,7 +139,7 @@ DEFAULT_OPTIONS: Final = ReplayOptions()
 
 
 class ConnectionReplay:
-    """Replays the packets of one connection key (see `packets_schema`): `feed` takes batches, in file order within each file;
+    """Replays the packets of one connection key (see `tables.PACKETS`): `feed` takes batches, in file order within each file;
     `finish` ends it.  Both return rows that are final.
 
     The same ports may be used again within a key: each use is a connection of its own.  The rows do not depend on the sizes of
@@ -386,7 +480,7 @@ class Packets:
 
 
 def listed(packets: pa.RecordBatch, sides: Ints) -> Packets:
-    """Returns the columns of a batch (see `packets_schema`) as arrays; `sides` has the sender of each packet."""
+    """Returns the columns of a batch (see `tables.PACKETS`) as arrays; `sides` has the sender of each packet."""
 
     def numbers(name: str) -> Ints:
         found: Ints = packets.column(name).to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Finds the TCP segments in many packets at once: the same that `captures.link_layer` and `captures.ip` find one by one."""
+"""Finds the TCP segments in many packets at once: the same that `captures.layers` and `captures.layers` find one by one."""
 
 from __future__ import annotations
 
@@ -8,23 +8,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, Records, gathered, words
-from amqp_sansio.captures.ip import AUTHENTICATION, EXTENSIONS, FRAGMENT, TcpIn, tcp_in
-from amqp_sansio.captures.link_layer import CUT, FAMILIES, LINKS, LLC_STARTS, MAX_TAGS, SHIMS, STEPS, UNREAD, unknown_link
-from amqp_sansio.captures.pcapng import UNDESCRIBED
-from amqp_sansio.captures.tunnels import (
+from amqp_sansio.captures.layers import (
+    AUTHENTICATION,
+    CUT,
     ETHERNET_IN_IP,
+    EXTENSIONS,
+    FAMILIES,
+    FRAGMENT,
     GRE,
     IN_TWO,
     IP_IN_IP,
     KNOWN_PORTS,
+    LINKS,
+    LLC_STARTS,
+    MAX_TAGS,
     MPLS_IN_IP,
+    SHIMS,
+    STEPS,
     UDP,
+    UNREAD,
     UNREAD_PORTS,
     UNREAD_PROTOCOLS,
     WIREGUARD,
     LeftOut,
+    TcpIn,
     innermost,
+    tcp_in,
+    unknown_link,
 )
+from amqp_sansio.captures.pcapng import UNDESCRIBED
 from amqp_sansio.captures.walk import Octets
 
 _IP: Final = (0x0800, 0x86DD)

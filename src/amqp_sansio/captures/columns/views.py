@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.moments import TIME
 from amqp_sansio.captures.columns.published import paths_of, rows_in
-from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.columns.tables import TIME, table_schema
 from amqp_sansio.captures.locations import located
-from amqp_sansio.captures.schema import is_time
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import TABLES, is_time
 from amqp_sansio.captures.views import VIEWS, create
 
 if TYPE_CHECKING:

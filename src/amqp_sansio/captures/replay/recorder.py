@@ -5,8 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from amqp_sansio.captures.conversation import Heard
-from amqp_sansio.captures.findings import VIOLATION, finding_of
+from amqp_sansio.captures.conversation import VIOLATION, Heard, finding_of
 from amqp_sansio.captures.flows import Talk, address
 from amqp_sansio.captures.packet import packet_place
 from amqp_sansio.captures.replay.controls import Controls

@@ -12,8 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 import attrs
 
 from amqp_sansio.captures.json_values import text_of
-from amqp_sansio.captures.schema import Table
-from amqp_sansio.captures.tables import COMMANDS, COMMON, TABLES
+from amqp_sansio.captures.tables import COMMANDS, COMMON, TABLES, Table
 from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
@@ -34,7 +33,7 @@ def passed(since: int, time: int) -> int | None:
 class Rows:
     """Collects the rows of one connection.
 
-    `messages` are those that are finished; `transfers` those whose command's row is due: `columns.messages` makes rows of both.
+    `messages` are those that are finished; `transfers` those whose command's row is due: `columns.tables` makes rows of both.
     `by_table` holds the rows of all other tables, and of all other commands.
     """
 

@@ -1,11 +1,16 @@
-"""Makes the garbage collector run rarely while rows are made."""
+"""Tunes this process: how often its garbage collector runs, and what Arrow imports."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Final
+
+import pyarrow as pa
 
 THRESHOLD: Final = 50_000
 """Net allocations before the collector runs: rows wait by the ten thousand and form no cycles."""
@@ -36,3 +41,30 @@ def seldom() -> Iterator[None]:
     gc.freeze()
     with rarely():
         yield
+
+
+_PANDAS: Final = "pandas"
+
+
+class _Absent:
+    """An import finder that reports pandas as not installed."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname == _PANDAS:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        return None
+
+
+def without_pandas() -> None:
+    """Makes pyarrow believe that pandas is not installed, unless it is imported already; saves a quarter of a small run.
+
+    `to_pandas` and `from_pandas` check again, and work.
+    """
+    if _PANDAS in sys.modules:
+        return
+    sys.meta_path.insert(0, _Absent)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(_Absent)
