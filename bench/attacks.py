@@ -29,8 +29,8 @@ from amqp_sansio.spec.connection import StartOk
 from amqp_sansio.spec.message import Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare, Query
 from amqp_sansio.spec.session import Attach, Detach, Expected
-from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 HEADER: Final = b"AMQP\1\1\0\x0a"
 PIECE: Final = 65_000

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo, Transfer
-from amqp_sansio.wire.headers import decode_headers, walk_headers
+from amqp_sansio.wire.layouts.layout import decode_headers, walk_headers
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
 TRANSFER = Transfer("amq.topic", 0, 1)

@@ -17,12 +17,16 @@ from pamqp import commands, header
 from amqp_sansio.dialects import AMQP_0_9_1
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.methods import basic
-from amqp_sansio.wire.layouts.methods import Methods
-from amqp_sansio.wire.method_codec import PROPERTIES_AT, read_properties, write_properties
+from amqp_sansio.wire.codec import DEFAULT_READING
+from amqp_sansio.wire.method_codec import (
+    PROPERTIES_AT,
+    Methods,
+    Publishing,
+    RepeatedDeliveries,
+    read_properties,
+    write_properties,
+)
 from amqp_sansio.wire.method_frames import frame_content
-from amqp_sansio.wire.publishing import Publishing
-from amqp_sansio.wire.reading import DEFAULT_READING
-from amqp_sansio.wire.repeated import RepeatedDeliveries
 from tools.codegen.older_hot import HOT
 
 NUMBER: Final = 2_000

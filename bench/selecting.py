@@ -17,7 +17,7 @@ from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Entry
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 from bench.harness import once, progress
 from bench.model import BODY, LIMITS, Taker
 

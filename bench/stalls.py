@@ -13,7 +13,7 @@ from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 MANY: Final = 262_144
 """The default of `transaction_messages`, a quarter of `queue_messages`."""

@@ -19,8 +19,8 @@ from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import connection, dtx, execution, message, queue, session, tx
 from amqp_sansio.spec.base import Command, Control, Struct
-from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 PORT: Final = 5672
 SEGMENT: Final = 1448

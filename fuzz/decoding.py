@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL
 from amqp_sansio.errors import DecodeError, EncodeError, HeaderError
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.reading import Reading
 from fuzz.corpus import Said
 from fuzz.subjects import LIMITS
 

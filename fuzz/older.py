@@ -10,9 +10,9 @@ from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, READABLE, ChannelD
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.testing.speech.channel_parts import EDITIONS, ChannelVoice
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.method_frames import put_frame
-from amqp_sansio.wire.reading import Reading
 from fuzz import corpus
 from fuzz.corpus import Said
 from fuzz.mutate import mutated

@@ -23,8 +23,8 @@ from amqp_sansio.spec import stream as t
 from amqp_sansio.spec import tx as tx_
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.values import List
-from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
+from amqp_sansio.wire.segments import frame_command, frame_control
 from fuzz.corpus import Said
 
 LAYOUT: Final = AMQP_0_10.codec

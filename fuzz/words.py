@@ -10,7 +10,7 @@ from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import connection, dtx, exchange, execution, message, queue, session, tx
 from amqp_sansio.spec.base import Command, Control, Struct
-from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 Word: TypeAlias = Control | Command
 Make: TypeAlias = Callable[[random.Random], Word]

@@ -22,11 +22,10 @@ from amqp_sansio.spec.methods import channel as words
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint
 from amqp_sansio.tables.channel import CAPABILITIES
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.framing import CONTROL, Assembly, Reader
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.method_frames import frame_content, frame_method
-from amqp_sansio.wire.segments import SegmentReader
+from amqp_sansio.wire.segments import SegmentReader, frame_command, frame_control
 
 
 class Bare(Carrier):

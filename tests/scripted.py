@@ -13,10 +13,10 @@ from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec.base import Command, Control, Method
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.framing import COMMAND, Assembly, Malformed, Reader
 from amqp_sansio.wire.method_codec import PROPERTIES_AT
 from amqp_sansio.wire.method_frames import frame_content, frame_method
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 
 class Carrying(NamedTuple):

@@ -37,8 +37,8 @@ from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZ
 from amqp_sansio.spec import dtx, execution, file, message, methods, queue, stream
 from amqp_sansio.spec.connection import Open, OpenOk, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, RequestTimeout
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import FRAME_HEADER_SIZE, frame_command, frame_control
 
 EXPLICIT: Final = message.Transfer("d", 0, 0)
 

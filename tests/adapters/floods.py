@@ -10,7 +10,7 @@ from tests.adapters.scenarios import refused
 from tests.adapters.strangers import Hostile, accepts, heartbeats, someone, transfers
 
 from amqp_sansio.errors import SessionLost
-from amqp_sansio.wire.frames import frame_control
+from amqp_sansio.wire.segments import frame_control
 
 MIB = 1024 * 1024
 

@@ -17,7 +17,7 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.events import CommandReceived, ConnectionOpened, Event, TransferReceived
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution
-from amqp_sansio.wire.frames import frame_control
+from amqp_sansio.wire.segments import frame_control
 
 
 class Collector:

@@ -18,8 +18,8 @@ from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.outbound import write_point
 from amqp_sansio.events import ConnectionClosed, Event
 from amqp_sansio.spec.execution import Exception_
-from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
 
 Value = TypeVar("Value")
 

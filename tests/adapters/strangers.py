@@ -21,8 +21,8 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import message
 from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.methods import basic
-from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 
 @contextmanager

@@ -33,8 +33,8 @@ from amqp_sansio.conversation.address import Address
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 from amqp_sansio.spec.connection import StartOk
-from amqp_sansio.wire.frames import frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
 
 HERE = ("10.0.0.1", 1000)
 ELSEWHERE = ("10.0.0.2", 1000)

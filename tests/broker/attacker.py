@@ -19,8 +19,8 @@ from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Heartbeat, Open, StartOk, TuneOk
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
-from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 LAYOUT: Final = AMQP_0_10.codec
 BEAT: Final = frame_control(0, LAYOUT.encode_control(Heartbeat()))

@@ -20,7 +20,7 @@ from amqp_sansio.events import (
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.wire.frames import frame_command
+from amqp_sansio.wire.segments import frame_command
 
 E = TypeVar("E")
 

@@ -25,8 +25,8 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, CloseCode
 from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.session import Attach, Expected, Flush, KnownCompleted
-from amqp_sansio.wire.frames import frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
 
 
 def test_a_loop_as_an_embedder_writes_it() -> None:

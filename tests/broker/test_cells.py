@@ -33,7 +33,7 @@ from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import branch as b
 from amqp_sansio.tables import demarcation as d
 from amqp_sansio.tables.branch import Phase, Relation
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 CODES: Final[tuple[ErrorCodes, ...]] = ("qpid", "spec")
 

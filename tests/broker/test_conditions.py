@@ -21,7 +21,7 @@ from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import FragmentProperties, MessageProperties, Transfer
 from amqp_sansio.spec.values import Map
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 ME, YOU = Owner(SESSION), Owner(SESSION)
 LIMITS = attrs.evolve(DEFAULT_BROKER_LIMITS, queues=6, exchanges=7, queue_messages=3)

@@ -25,8 +25,8 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import AcceptMode
 from amqp_sansio.spec.connection import Open, StartOk, TuneOk
 from amqp_sansio.spec.message import DeliveryProperties
-from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 LAYOUT = AMQP_0_10.codec
 LIMITS = BrokerLimits(

@@ -12,7 +12,7 @@ from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 bits = st.booleans()
 small = st.one_of(st.none(), st.integers(0, 2))

@@ -10,7 +10,7 @@ from tests.captures import build
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.spec import connection
 from amqp_sansio.spec.base import Control
-from amqp_sansio.wire.frames import frame_control
+from amqp_sansio.wire.segments import frame_control
 
 FIRST: Final = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
 CHALLENGE: Final = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"

@@ -17,7 +17,7 @@ from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.observer import Observed, Observer, Speaker
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, OpaqueSeen, Violation
 from amqp_sansio.spec.connection import TuneOk
-from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 _NAMES = (
     "acquire badframes badheader badopen cpp_hello cpp_tx credit dtx dtxtimeout errors headers heartbeat heartbeat_dead hello "

@@ -14,8 +14,8 @@ SRC = ROOT / "src" / "amqp_sansio"
 FAMILIES: dict[str, tuple[str, ...]] = {
     "sessions": (
         "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
-        "spec.stream", "wire.segments", "wire.frames",
-        "wire.headers", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
+        "spec.stream", "wire.segments",
+        "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
         "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel",
         "engine.session",
         "engine.inbound", "engine.outbound", "engine.client", "engine.server",
@@ -23,7 +23,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "broker.fronts.sessions",
     ),
     "channels": (
-        "spec.fields", "spec.methods", "spec.reply_codes", "wire.field_tables", "wire.flat_tables", "wire.layouts.methods",
+        "spec.fields", "spec.methods", "spec.reply_codes", "wire.field_tables",
         "wire.layouts.profiles",
         "wire.layouts.reply_codes", "wire.layouts.v0_8", "wire.layouts.v0_9", "wire.method_codec",
         "wire.method_frames", "wire.method_reader", "engine.channel_checker", "engine.channel_witness",
@@ -43,6 +43,9 @@ COMMON = (
     "engine.client_handshake", "engine.connection", "engine.doorstep",
     "engine.findings", "engine.guess", "engine.server_handshake", "protocol", "tables.connection",
     "wire.codec", "wire.framing", "wire.reading",
+    "engine.ear", "engine.findings", "engine.guess", "engine.observer_snapshot",
+    "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection",
+    "wire.codec", "wire.framing",
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""
 

@@ -13,8 +13,8 @@ from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.spec import execution
-from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
 
 Value = TypeVar("Value")
 

@@ -15,8 +15,8 @@ from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Authenticated, ConnectionClosed, ConnectionOpened, Event
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.connection import Heartbeat
-from amqp_sansio.wire.frames import frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
 
 
 def carry(server: OwnServer, *pairs: tuple[ClientConnection, OwnGuest]) -> None:

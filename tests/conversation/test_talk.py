@@ -35,8 +35,8 @@ from amqp_sansio.spec import file, message, queue, stream
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.queue import QueueQueryResult
-from amqp_sansio.wire.frames import frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
 
 DETACHED = SessionDetached(b"s", 1, Origin.PEER, 0, "gone", None, EMPTY, True)
 

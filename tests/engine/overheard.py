@@ -12,7 +12,7 @@ from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, Start, Sta
 from amqp_sansio.spec.message import DeliveryProperties, Flow, Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached
-from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 HEADER = HEADERS["0-10"]
 

@@ -16,9 +16,9 @@ from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.session import Attached, Detached
-from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
 
 
 def standing(session: Session) -> str:

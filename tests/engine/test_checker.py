@@ -17,9 +17,9 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.tables.connection import HANDSHAKE
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.framing import Cut, KnownCommand
-from amqp_sansio.wire.headers import Headers
-from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.layouts.layout import Headers
 
 
 def test_it_is_a_plain_tuple_of_speaker_octets_and_event() -> None:

@@ -42,8 +42,8 @@ from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detached
 from amqp_sansio.testing.link import Link
-from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 

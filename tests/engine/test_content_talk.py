@@ -31,7 +31,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.stream import StreamProperties
 from amqp_sansio.testing.link import Link
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 FILE_HEADER = encode_headers([FileProperties("text/plain")])
 STREAM_HEADER = encode_headers([StreamProperties("video/x")])

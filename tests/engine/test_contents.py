@@ -29,8 +29,8 @@ from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Detach, Det
 from amqp_sansio.tables import content_classes as t
 from amqp_sansio.tables.connection import CLIENT, SERVER
 from amqp_sansio.tables.content_classes import OPENING, PUBLISH, QOS, STAGED
-from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 C, S = "client", "server"
 ALL = [thing for module in (file, stream) for thing in vars(module).values() if isinstance(thing, type)]

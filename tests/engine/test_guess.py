@@ -6,9 +6,8 @@ import pytest
 from tests.families.made_up import LINES
 
 from amqp_sansio.engine.guess import SMALL, Guess
-from amqp_sansio.wire.frames import frame_control
 from amqp_sansio.wire.framing import Framing
-from amqp_sansio.wire.segments import SEGMENTATION
+from amqp_sansio.wire.segments import SEGMENTATION, frame_control
 
 LINE = LINES.frame(1, 1, b"text", 100)
 BEAT = frame_control(0, bytes.fromhex("010a0000"))
@@ -52,7 +51,9 @@ def test_behind_a_gap_it_begins_anew() -> None:
     guess.lost(50)
     assert (guess.base, guess.passed, guess.size) == (2 * len(LINE) + 50, 2 * len(LINE), 0)
     guess.receive(LINE * 3)
-    assert guess.look(False) == (2 * len(LINE) + 50, LINES, b"")
+    told = guess.look(False)
+    assert told is not None
+    assert told[:2] == (2 * len(LINE) + 50, LINES)
 
 
 class Late(Framing):

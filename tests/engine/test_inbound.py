@@ -45,8 +45,8 @@ from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode
 from amqp_sansio.spec.session import Completed, Confirmed, Flush, KnownCompleted
 from amqp_sansio.spec.values import Map
 from amqp_sansio.testing.link import Link
-from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
 
 BASES = [0, TOP - 6, 0x7FFFFFFA]
 

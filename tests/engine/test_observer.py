@@ -46,9 +46,8 @@ from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, Completed, Detach
 from amqp_sansio.tables.connection import HANDSHAKE
 from amqp_sansio.tables.session import ATTACHMENT, STREAM
-from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.framing import Assembly, Malformed
-from amqp_sansio.wire.segments import SEGMENTATION
+from amqp_sansio.wire.segments import SEGMENTATION, frame_command, frame_control
 
 
 def test_a_whole_conversation() -> None:

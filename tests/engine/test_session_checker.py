@@ -30,8 +30,8 @@ from amqp_sansio.spec import connection, message, session
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, Open, Redirect, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 
 def checker() -> SessionChecker:

@@ -29,8 +29,8 @@ from amqp_sansio.events import (
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.methods import basic, queue, stream
-from amqp_sansio.wire.reading import DEFAULT_READING
-from amqp_sansio.wire.repeated import RepeatedProperties
+from amqp_sansio.wire.codec import DEFAULT_READING
+from amqp_sansio.wire.method_codec import RepeatedProperties
 
 ONE, TWO = RangeSet.of(1), RangeSet.of(1, 2)
 HEADER = bytes.fromhex("003c0000 0000000000000004 8000 04") + b"text"

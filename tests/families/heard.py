@@ -16,8 +16,8 @@ from amqp_sansio.events import CommandSeen, ControlSeen
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command
+from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.framing import CONTROL, Assembly, FrameCut
-from amqp_sansio.wire.reading import DEFAULT_READING
 
 
 class Ask(Command):

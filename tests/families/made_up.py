@@ -28,9 +28,8 @@ from amqp_sansio.spec import connection as c
 from amqp_sansio.spec.base import Control
 from amqp_sansio.tables import connection
 from amqp_sansio.tables.connection import CloseCodes, Handshake
-from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.codec import Codec, Reading
 from amqp_sansio.wire.framing import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Carries, Framing, Malformed, Reader
-from amqp_sansio.wire.reading import Reading
 
 END: Final = ord("~")
 HEAD: Final = 7
@@ -112,6 +111,8 @@ class LineReader(Reader):
 class Lines(Framing):
     """Frames of at most a million octets."""
 
+    HEAD = HEAD
+
     def reader(
         self, limits: Limits, max_frame_size: int, *, strict: bool, carries: Carries, offset: int, opening: bool
     ) -> Reader:
@@ -120,8 +121,14 @@ class Lines(Framing):
     def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
         return LineReader(limits, self.largest, offset)
 
-    def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
-        return find_lines(octets, start, 3, ended)
+    def find_one(self, octets: bytes, start: int) -> tuple[int, int]:
+        return find_lines(octets, start, 2, False)
+
+    def size_at(self, octets: bytes, at: int) -> int:
+        return int.from_bytes(octets[at : at + 4], "big")
+
+    def plausible_at(self, octets: bytes, at: int) -> bool:
+        return HEAD < self.size_at(octets, at) <= 4096 and octets[at + 6] < 2
 
     def is_own(self, unit: Assembly) -> bool:
         return unit.kind == CONTROL

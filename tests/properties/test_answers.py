@@ -16,8 +16,7 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import HALF, TOP, RangeSet, serial_add
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.session import Completed
-from amqp_sansio.wire.frames import frame_control
-from amqp_sansio.wire.segments import CutRange, OneRange, SegmentReader
+from amqp_sansio.wire.segments import CutRange, OneRange, SegmentReader, frame_control
 
 FEW_RANGES = attrs.evolve(DEFAULT_LIMITS, ranges=3)
 

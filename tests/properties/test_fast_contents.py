@@ -21,11 +21,9 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.fields import Field, FieldTable
 from amqp_sansio.spec.methods.basic import Properties
-from amqp_sansio.wire.flat_tables import FlatTables
-from amqp_sansio.wire.method_codec import PROPERTIES_AT, read_properties
-from amqp_sansio.wire.publishing import Publishing
-from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.repeated import RepeatedProperties
+from amqp_sansio.wire.codec import Reading
+from amqp_sansio.wire.field_tables import FlatTables
+from amqp_sansio.wire.method_codec import PROPERTIES_AT, Publishing, RepeatedProperties, read_properties
 from tools.replay import record
 
 interpreted = pytest.mark.skipif(COMPILED, reason="nobody can take the quick ways out of compiled code")

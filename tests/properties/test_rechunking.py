@@ -17,7 +17,7 @@ from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import Accept, Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, CommandPoint
-from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 LAYOUT = AMQP_0_10.codec
 OPENING = AMQP_0_10.header + b"".join(

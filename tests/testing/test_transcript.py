@@ -9,7 +9,7 @@ from amqp_sansio.spec.connection import Secure, StartOk, UpdateSecret
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.methods import basic
 from amqp_sansio.testing.transcript import Transcript
-from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 LAYOUT = AMQP_0_10.codec
 

@@ -11,8 +11,8 @@ from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events import ConnectionClosed, SessionDetached
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.layouts.fields import FIELDS
+from amqp_sansio.wire.segments import frame_command
 from tools.interop import agreement, tshark
 from tools.interop.agreement import Difference, compare
 from tools.interop.everything import conversation

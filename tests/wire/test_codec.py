@@ -1,19 +1,38 @@
-"""Tests of amqp_sansio.wire.codec: what every codec answers, by that of 0-10 and by a made-up one."""
+"""How octets are read follows the limits of the same names."""
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from tests.families.made_up import TEXTS
 
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import connection
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import Transfer
-from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.codec import DEFAULT_READING, Codec, Reading
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly
-from amqp_sansio.wire.reading import DEFAULT_READING
+
+
+def test_the_default_is_that_of_the_default_limits() -> None:
+    assert Reading.of(DEFAULT_LIMITS) == DEFAULT_READING
+
+
+@pytest.mark.parametrize("name", ["nesting", "zero_width_elements", "ranges"])
+def test_a_limit_is_taken_over(name: str) -> None:
+    limits = attrs.evolve(DEFAULT_LIMITS, **{name: 7})
+    assert getattr(Reading.of(limits), name) == 7
+
+
+def test_text_that_is_no_text_is_an_error_or_kept() -> None:
+    assert Reading.of(Limits()).text == "strict"
+    assert Reading.of(Limits(), lossy=True).text == "surrogateescape"
+    with pytest.raises(UnicodeDecodeError):
+        b"\xff".decode("utf-8", Reading().text)
+
 
 CODECS: tuple[Codec, ...] = (AMQP_0_10.codec, TEXTS)
 CONTROLS: tuple[Control, ...] = (

@@ -10,10 +10,10 @@ from tests.steps import assert_linear
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec.message import MessageProperties, ReplyTo
 from amqp_sansio.spec.values import Array, Value
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.field_interpreter import read_struct_slowly
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.reading import Reading
 
 
 def test_lossy_commands() -> None:

@@ -1,16 +1,27 @@
-"""Words of an older dialect: by name, with their contents, and class connection as all families know it."""
+"""Methods with arguments in order: a made-up dialect of a hundred, generated here, is read, written and refused by name."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module, invalidate_caches
+from pathlib import Path
+from types import ModuleType
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.families.channels import EIGHT, FAMILY, ONE, content, frame, payload
+from tests.steps import assert_linear
 
+import amqp_sansio.spec
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.spec.base import Control
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.connection import (
     Blocked,
     Close,
@@ -26,9 +37,243 @@ from amqp_sansio.spec.connection import (
     Tune,
     TuneOk,
 )
+from amqp_sansio.spec.fields import Field
 from amqp_sansio.spec.methods import basic
+from amqp_sansio.spec.methods.basic import Deliver, GetEmpty, Properties, Publish
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.framing import CONTROL, Assembly
-from amqp_sansio.wire.method_codec import MethodCodec, read_properties, write_properties
+from amqp_sansio.wire.interpreter import ArgumentTable
+from amqp_sansio.wire.layouts.profiles import PROFILES
+from amqp_sansio.wire.method_codec import (
+    PROPERTIES_AT,
+    MethodCodec,
+    Methods,
+    Publishing,
+    RepeatedDeliveries,
+    RepeatedProperties,
+    read_properties,
+    write_properties,
+)
+from amqp_sansio.wire.method_frames import frame_content
+from tools.codegen.compare_older import facts
+from tools.codegen.older import methods_module, model_of
+from tools.codegen.vocabulary import module
+
+TYPES = ("octet", "bit", "bit", "shortstr", "long", "bit", "longstr", "short", "longlong", "timestamp", "table")
+
+
+def _document() -> str:
+    """Ten classes of ten methods: method n of class m has m arguments, or eight and n bits in a row; some are reserved."""
+    lines: list[str] = []
+    for c in range(10):
+        lines.append(f"class made{c} {(c + 1) * 10}")
+        for m in range(10):
+            lines.append(f"  method do-{m} {m + 10}")
+            kinds = ["bit"] * (m + 8) if c == 9 else [TYPES[(m + k) % 11] for k in range(c)]
+            for k, kind in enumerate(kinds):
+                lines.append(f"    field f-{k} {kind}" + (" reserved" if (c + m + k) % 4 == 3 else ""))
+    return "\n".join(lines)
+
+
+MODEL = model_of(facts(_document().splitlines()))
+LAYOUT_TEXT = methods_module(MODEL, "made", "rabbitmq", "amqp_sansio.spec")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    """The module of the made-up layout, imported beside its vocabulary."""
+    folder = tmp_path_factory.mktemp("made")
+    for amqp in MODEL.classes:
+        (folder / f"{amqp.name}.py").write_text(module(MODEL, amqp))
+    (folder / "made_layout.py").write_text(LAYOUT_TEXT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(amqp_sansio.spec, "__path__", [*amqp_sansio.spec.__path__, str(folder)])
+        invalidate_caches()
+        yield import_module("amqp_sansio.spec.made_layout")
+    for name in [*[amqp.name for amqp in MODEL.classes], "made_layout"]:
+        sys.modules.pop(f"amqp_sansio.spec.{name}", None)
+        vars(amqp_sansio.spec).pop(name, None)
+
+
+FIELDS = (
+    st.integers(-(1 << 63), (1 << 63) - 1)
+    | st.text(max_size=5)
+    | st.booleans()
+    | st.builds(Field, st.just("B"), st.integers(0, 255))
+)
+VALUES: dict[str, st.SearchStrategy[object]] = {
+    "bit": st.booleans(),
+    "uint8": st.integers(0, 255),
+    "uint16": st.integers(0, (1 << 16) - 1),
+    "uint32": st.integers(0, (1 << 32) - 1),
+    "uint64": st.integers(0, (1 << 64) - 1),
+    "str8": st.text(st.characters(codec="utf-8"), max_size=60),
+    "vbin32": st.binary(max_size=300),
+    "table": st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), FIELDS, max_size=3),
+}
+
+
+def _methods(made: ModuleType) -> Methods:
+    methods: Methods = made.METHODS
+    return methods
+
+
+def _arguments(made: ModuleType) -> dict[type[Method], ArgumentTable]:
+    arguments: dict[type[Method], ArgumentTable] = made.ARGUMENTS
+    return arguments
+
+
+def _drawn(made: ModuleType, number: int, data: st.DataObject) -> Method:
+    kind = list(_arguments(made))[number]
+    return kind(*[data.draw(VALUES[of]) for _, of, send in _arguments(made)[kind] if send is None])
+
+
+def _reads_or_names(made: ModuleType, b: bytes, kind: type[Method]) -> bool:
+    """Whether octets are read; else the error names the verb, the argument that is at fault, and an octet."""
+    error = None
+    try:
+        _methods(made).decode(b, 0, len(b))
+    except DecodeError as why:
+        error = why
+    if error is None:
+        return True
+    names = {kind.VERB, *[f"{kind.VERB}.{name}" for name, _, _ in _arguments(made)[kind]]}
+    assert error.what.partition("[")[0] in names or (len(b) < 4 and error.what == "method")
+    assert 0 <= error.octet <= len(b)
+    assert error.code == 502
+    return False
+
+
+def test_a_hundred_methods_are_short(made: ModuleType) -> None:
+    """At most 900 lines of layout for a hundred methods."""
+    assert len(_arguments(made)) == 100
+    assert LAYOUT_TEXT.count("\n") <= 900
+
+
+def test_ruff_format_leaves_them_as_they_are(tmp_path: Path) -> None:
+    ruff = Path(sys.executable).with_name("ruff")
+    if not ruff.exists():
+        pytest.skip("ruff is not installed")
+    for name, text in [("layout", LAYOUT_TEXT), *[(amqp.name, module(MODEL, amqp)) for amqp in MODEL.classes]]:
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / "pyproject.toml").write_text((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    done = subprocess.run([ruff, "format", "--diff", "."], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("number", range(100))
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_what_is_written_is_read_and_every_prefix_is_refused(made: ModuleType, number: int, data: st.DataObject) -> None:
+    """A method is read back equal and written again to the same octets; no prefix of it is one, nor it with more behind it."""
+    method = _drawn(made, number, data)
+    b = _methods(made).encode(method)
+    again = _methods(made).decode(b"xyz" + b + b"tail", 3, 3 + len(b))
+    assert again == method
+    assert type(again) is type(method)
+    assert _methods(made).encode(again) == b
+    assert not any(_reads_or_names(made, b[:cut], type(method)) for cut in range(len(b)))
+    assert not _reads_or_names(made, b + b"\0", type(method))
+
+
+@pytest.mark.parametrize("number", range(100))
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_octets_turned_round(made: ModuleType, number: int, data: st.DataObject) -> None:
+    """With any one octet of the arguments inverted it is read, as something else or not, or the error names verb and octet."""
+    method = _drawn(made, number, data)
+    b = bytearray(_methods(made).encode(method))
+    for place in range(4, len(b)):
+        b[place] ^= 0xFF
+        _reads_or_names(made, bytes(b), type(method))
+        b[place] ^= 0xFF
+
+
+def test_bits_share_octets_and_reserved_ones_keep_their_place(made: ModuleType) -> None:
+    """The first bit is the lowest, the ninth begins an octet; reserved bits are sent as 0 and ignored."""
+    kind = list(_arguments(made))[91]  # nine bits, of which 1 and 5 are reserved
+    table = _arguments(made)[kind]
+    assert [n for n, (_, _, send) in enumerate(table) if send is not None] == [1, 5]
+    method = kind(*[True] * 7)
+    b = _methods(made).encode(method)
+    assert b[4:] == bytes([0b11011101, 1])
+    assert _methods(made).decode(b, 0, 6) == method
+    assert _methods(made).decode(b[:4] + b"\xff\xff", 0, 6) == method
+
+
+def test_a_class_and_method_of_nobody() -> None:
+    none = Methods("none", {}, {}, frozenset())
+    with pytest.raises(DecodeError, match=r"method 10\.11 at octet 0: no method has this class and number \(503\)"):
+        none.decode(b"\0\x0a\0\x0b", 0, 4)
+    with pytest.raises(EncodeError, match="is not a method of none"):
+        none.encode(Method())
+    assert repr(none) == "Methods('none')"
+
+
+def test_values_that_no_argument_holds_are_named(made: ModuleType) -> None:
+    """Every argument of a wrong value: an error that names it."""
+    wrong = {
+        "uint8": 256,
+        "uint16": -1,
+        "uint32": 1 << 32,
+        "uint64": "x",
+        "str8": "x" * 256,
+        "vbin32": 7,
+        "table": {"k": object()},
+    }
+    for kind, table in _arguments(made).items():
+        said = [(name, of) for name, of, send in table if send is None]
+        good = [
+            False if of == "bit" else 0 if of.startswith("uint") else "" if of == "str8" else {} if of == "table" else b""
+            for _, of in said
+        ]
+        for n, (name, of) in enumerate(said):
+            for bad in () if of == "bit" else (wrong[of],):
+                with pytest.raises(EncodeError) as raised:
+                    _methods(made).encode(kind(*[*good[:n], bad, *good[n + 1 :]]))
+                entry = "['k']" if of == "table" else ""
+                assert raised.value.what == f"{kind.VERB}.{name}{entry}"
+
+
+@pytest.mark.parametrize("of", ["uint8", "bit", "vbin32"])
+def test_the_cost_is_linear(of: str) -> None:
+    """Twice as many arguments cost twice the steps, to read and to write."""
+    send: object = {"uint8": 0, "bit": False, "vbin32": b""}[of]
+
+    def prepared(size: int, reads: bool) -> Callable[[], object]:
+        methods = Methods("long", {Method: 0x000A000B}, {Method: (("reserved", of, send),) * size}, frozenset())
+        b = methods.encode(Method())
+        return (lambda: methods.decode(b, 0, len(b))) if reads else (lambda: methods.encode(Method()))
+
+    assert_linear(lambda size: prepared(size, True), 500)
+    assert_linear(lambda size: prepared(size, False), 500)
+
+
+LATER = (
+    "amqplain",
+    "layouts.methods",
+    "layouts.profiles",
+    "field_tables",
+    "method_codec",
+    "method_reader",
+    "typing_extensions",
+    "hashlib",
+)
+
+
+def test_importing_the_library_imports_no_methods() -> None:
+    """Layouts and field tables wait for a dialect of theirs, OpenSSL for a mechanism of SASL; what only types need, never."""
+    code = f"import sys, amqp_sansio; print([m for m in sys.modules if m.endswith({LATER})])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_broken_table_is_named_with_its_entry() -> None:
+    """By the path inside the argument, and with the code of the method."""
+    methods = Methods("one", {Method: 0x000A000B}, {Method: (("arguments", "table", {}),)}, frozenset(), PROFILES["rabbitmq"])
+    b = b"\0\x0a\0\x0b\0\0\0\x03\x01kU"
+    with pytest.raises(DecodeError, match=r"\.arguments\['k'\] at octet 10: .* no letter 'U' \(502\)"):
+        methods.decode(b, 0, len(b))
 
 
 def _properties(count: int) -> tuple[tuple[str, str], ...]:
@@ -188,3 +433,173 @@ def test_properties() -> None:
     with pytest.raises(DecodeError):
         ONE.codec.read_properties(content(properties=b"\x80\0\5text")[7:-1])
     assert frame(ONE, "basic.qos")[-1] == 0xCE
+
+
+NAMES = st.sampled_from(["", "a", "ctag", "é" * 100])
+DELIVERIES = st.builds(Deliver, NAMES, st.integers(0, (1 << 64) - 1), st.booleans(), NAMES, NAMES)
+
+
+def plainly(codec: MethodCodec, payload: bytes) -> object:
+    try:
+        return codec.read(payload, DEFAULT_READING)
+    except DecodeError as error:
+        return str(error)
+
+
+def repeatedly(reader: RepeatedDeliveries, payload: bytes) -> object:
+    try:
+        return reader.read(payload)
+    except DecodeError as error:
+        return str(error)
+
+
+# Whatever came before, a method is read as if nothing had come before, damaged ones too.
+@given(
+    st.sampled_from(FAMILY), st.lists(st.tuples(DELIVERIES, st.integers(0, 60), st.integers(0, 255)), max_size=20),
+    st.sampled_from([1, 2, 256]),
+)  # fmt: skip
+def test_a_delivery_that_repeats_is_read_as_it_is(dialect, said, most) -> None:  # type: ignore[no-untyped-def]
+    codec = dialect.codec
+    reader = RepeatedDeliveries(codec, DEFAULT_READING, Limits(cached_commands=most))
+    for deliver, at, octet in said:
+        whole = codec.methods.encode(deliver)
+        damaged = whole[:at] + bytes([octet]) + whole[at + 1 :]
+        for octets in (whole, damaged, whole[:at], whole):
+            assert repeatedly(reader, octets) == plainly(codec, octets)
+
+
+@pytest.mark.parametrize(("keys", "kept"), [(1, 1), (2, 2), (3, 1)])
+def test_deliveries_that_are_remembered(keys: int, kept: int) -> None:
+    codec = FAMILY[0].codec
+    reader = RepeatedDeliveries(codec, DEFAULT_READING, Limits(cached_commands=2))
+    for number in range(keys):
+        for tag in range(1, 4):
+            reader.read(codec.methods.encode(Deliver(str(number), tag)))
+    assert reader.remembered == kept
+    assert reader.read(codec.methods.encode(GetEmpty())) == GetEmpty()
+    assert reader.remembered == kept
+
+
+def test_text_is_decoded_once() -> None:
+    codec = FAMILY[0].codec
+    reader = RepeatedDeliveries(codec, DEFAULT_READING, Limits())
+    first, second = [reader.read(codec.methods.encode(Deliver("t", tag, False, "e", "key"))) for tag in (1, 2)]
+    assert isinstance(first, Deliver)
+    assert isinstance(second, Deliver)
+    assert first.routing_key is second.routing_key
+    assert (first.delivery_tag, second.delivery_tag) == (1, 2)
+
+
+def test_the_last_header_is_read_once_and_others_each() -> None:
+    codec = FAMILY[0].codec
+    how = RepeatedProperties(codec, DEFAULT_READING)
+    first, second = (codec.write_header(60, 1, Properties(priority=each)) for each in (1, 2))
+    once = how.read(first)
+    assert once == Properties(priority=1)
+    assert how.read(bytes(bytearray(first))) is once
+    assert how.read(second) == Properties(priority=2)
+    assert how.read(first) == once
+
+
+@pytest.mark.parametrize("octets", [b"", b"\0", b"\0\x0a" + bytes(12)])
+def test_what_is_no_header_of_a_content_has_no_properties(octets: bytes) -> None:
+    assert RepeatedProperties(FAMILY[0].codec, DEFAULT_READING).read(octets) is None
+
+
+def test_a_header_that_cannot_be_read_is_not_kept() -> None:
+    how = RepeatedProperties(FAMILY[0].codec, DEFAULT_READING)
+    for _ in range(2):
+        with pytest.raises(DecodeError):
+            how.read(b"\0\x3c" + bytes(10) + b"\x80\0")
+
+
+def test_properties_that_begin_otherwise_are_read_for_what_they_are() -> None:
+    """What they begin with is remembered, so much of it at most."""
+    codec = FAMILY[0].codec
+    how = RepeatedProperties(codec, DEFAULT_READING)
+    for number in range(300):
+        same = "x" * (number % 256)
+        for content_type in ("text", "tex", None, f"type {number}", same):
+            said = Properties(content_type, "gzip" if number % 2 else None, priority=number % 256)
+            header = codec.write_header(60, 1, said)
+            assert how.read(header) == said
+            for wrong in (header[:-1], header + b"\0"):
+                with pytest.raises(DecodeError):
+                    how.read(wrong)
+        assert how.remembered <= 256
+    assert how.remembered > 1
+
+
+@pytest.mark.parametrize("nesting", [0, 1, 2])
+def test_a_table_that_is_not_plain_is_read_all_the_same(nesting: int) -> None:
+    codec = FAMILY[0].codec
+    how = RepeatedProperties(codec, Reading(nesting=nesting))
+    for table in ({"a": 1}, {"a": {"b": 1}}, {"a": None}):
+        header = codec.write_header(60, 1, Properties("text", headers=table, app_id="app"))
+        found: list[object] = []
+        for read in (how.read, lambda header: codec.read_properties(header, Reading(nesting=nesting))):
+            try:
+                found.append(read(header))
+            except DecodeError as error:
+                found.append(str(error))
+        assert found[0] == found[1]
+        assert (found[0] == Properties("text", headers=table, app_id="app")) is (nesting > isinstance(table["a"], dict))
+
+
+FLAGS = st.sampled_from([b"\0\0", b"\x10\0\2", b"\x80\0\1x"])
+MESSAGES = st.tuples(NAMES, NAMES, FLAGS, st.binary(max_size=40), st.booleans(), st.booleans(), st.integers(0, 2))
+
+
+def written(write: Callable[[], list[bytes] | bytes]) -> bytes | str:
+    try:
+        made = write()
+    except EncodeError as error:
+        return str(error)
+    return made if isinstance(made, bytes) else b"".join(made)
+
+
+# Whatever is published in whatever order, its octets are those of the method, the header and the body written for it alone.
+@given(st.sampled_from(FAMILY), st.lists(MESSAGES, max_size=12), st.sampled_from([1, 2, 256]), st.sampled_from([4096, 22 + 8]))
+def test_a_prepared_head_is_the_head(dialect, said, most, largest) -> None:  # type: ignore[no-untyped-def]
+    codec = dialect.codec
+    writer = Publishing(codec, 7, largest, Limits(cached_commands=most))
+    for exchange, key, flags, body, mandatory, immediate, ticket in said:
+        method = codec.methods.encode(Publish(exchange, key, mandatory, immediate, ticket))
+        alone = partial(frame_content, 7, method, 60, flags, body, largest)
+        assert written(partial(writer.write, exchange, key, flags, body, mandatory, immediate, ticket)) == written(alone)
+
+
+@pytest.mark.parametrize("keys", [1, 2, 3])
+def test_heads_that_are_remembered(keys: int) -> None:
+    writer = Publishing(FAMILY[0].codec, 1, 4096, Limits(cached_commands=2))
+    for key in [str(number) for number in range(keys)]:
+        once = writer.write("", key, b"\0\0", b"")
+        before = writer.remembered
+        assert (writer.write("", key, b"\0\0", b""), writer.remembered) == (once, before)
+    assert writer.remembered == (keys if keys <= 2 else 1)
+
+
+def test_properties_of_one_object_are_written_once_and_others_each() -> None:
+    codec = FAMILY[0].codec
+    writer, first, second = Publishing(codec, 1, 4096, DEFAULT_LIMITS), Properties(priority=1), Properties(priority=2)
+    octets = writer.flags_of(first)
+    assert writer.flags_of(first) is octets == codec.write_properties(60, first)
+    assert writer.flags_of(second) == codec.write_properties(60, second)
+    assert writer.flags_of(first) == octets
+
+
+def test_what_cannot_be_written_is_named_and_nothing_is_remembered() -> None:
+    writer = Publishing(FAMILY[0].codec, 1, 4096, DEFAULT_LIMITS)
+    with pytest.raises(EncodeError, match=r"basic\.publish\.routing_key"):
+        writer.write("", "k" * 256, b"\0\0", b"")
+    assert writer.remembered == 0
+    with pytest.raises(EncodeError, match="header"):
+        writer.write("", "", bytes(5000), b"")
+
+
+@pytest.mark.parametrize("octets", [0, 1, 21, 22, 23, 44, 45])
+def test_a_body_is_split_where_a_frame_is_full(octets: int) -> None:
+    codec, body = FAMILY[0].codec, bytes(octets)
+    method, flags = codec.methods.encode(Publish()), codec.write_header(60, 0, Properties())[PROPERTIES_AT:]
+    whole = Publishing(codec, 7, 30, DEFAULT_LIMITS).write("", "", flags, body)
+    assert whole == b"".join(frame_content(7, method, 60, flags, body, 30))

@@ -11,7 +11,7 @@ import pytest
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.values import OpaqueValue, Value
-from amqp_sansio.wire.reading import DEFAULT_READING
+from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.scalars import READERS, WRITERS, fixed_width, least_width, prefix_width, put_opaque, span
 
 UID = UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")

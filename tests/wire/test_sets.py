@@ -9,7 +9,7 @@ from tests.wire.strategies import range_sets
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.sets import encode_byte_ranges, encode_set, read_byte_ranges, read_set
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.values import Boolean, Map, Value
-from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.shapes import NAMES, WIDEST, Shapes
 from amqp_sansio.wire.types import BAD, decode_map
 

@@ -20,6 +20,7 @@ from amqp_sansio.spec import values as v
 from amqp_sansio.spec.codes import TypeCode
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.values import Array, List, Map, Value
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.encoding import (
     encode_list,
     encode_map,
@@ -27,7 +28,6 @@ from amqp_sansio.wire.encoding import (
     encode_value,
     type_code_of,
 )
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import decode_map, decode_struct32, decode_value
 
 

@@ -14,7 +14,7 @@ from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 LAYOUT: Final = AMQP_0_10.codec
 NAME: Final = b"s"

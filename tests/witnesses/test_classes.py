@@ -20,7 +20,7 @@ from amqp_sansio.spec import exchange as e
 from amqp_sansio.spec import execution as x
 from amqp_sansio.spec import queue as q
 from amqp_sansio.spec.base import Command
-from amqp_sansio.wire.frames import frame_command
+from amqp_sansio.wire.segments import frame_command
 from tools.witnesses.sections import ALONE
 
 BEGUN = (

@@ -16,7 +16,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import message as m
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command
-from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 LEGAL = message.subscription_with_credit().prefixes()
 BEGUN = (

@@ -24,17 +24,14 @@ _MODULES = {
     "amqp_sansio.wire.sets": "encode_byte_ranges encode_set read_byte_ranges read_set",
     "amqp_sansio.wire.encoding": ("SHORT STRUCT_WRITERS encode_array encode_map encode_struct32 encode_texts put_short"),
     "amqp_sansio.wire.types": ("STRUCT_READERS StructDecoder read_array read_fragments read_map read_struct32 read_texts"),
-    "amqp_sansio.wire.reading": "Reading",
+    "amqp_sansio.wire.codec": "Reading",
     "amqp_sansio.wire.interpreter": "ArgumentTable FieldTable Shapes",
     "amqp_sansio.wire.layouts.fields": "FIELDS SHAPES",
-    "amqp_sansio.wire.headers": "decode_headers walk_headers",
     "amqp_sansio.wire.layouts.layout": (
         "ControlReader CommandReader ControlWriter CommandWriter Layout command_decoder command_encoder control_decoder"
-        " control_encoder"
-        " decode_one_struct struct_encoder"
+        " control_encoder decode_headers decode_one_struct struct_encoder walk_headers"
     ),
-    "amqp_sansio.wire.layouts.methods": "Methods",
-    "amqp_sansio.wire.method_codec": "MethodCodec",
+    "amqp_sansio.wire.method_codec": "MethodCodec Methods",
     "amqp_sansio.spec.base": "Command Control Method Struct",
     "amqp_sansio.spec.values": "Array ByteRanges Map",
     "amqp_sansio.kernel.serials": "RangeSet",

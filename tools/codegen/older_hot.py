@@ -121,7 +121,7 @@ def properties_module(whole: Model) -> str:
     more = {
         "typing": {"final"},
         "amqp_sansio.wire.interpreter": {"FieldWriter"},
-        "amqp_sansio.wire.layouts.methods": {"FlatReader", "TableReader"},
+        "amqp_sansio.wire.field_tables": {"FlatReader", "TableReader"},
         "amqp_sansio.wire.types": {"BAD"},
     }
     return assembled(about, _properties(struct), ["basic"], more, fills=True, package="amqp_sansio.spec.methods")

@@ -13,9 +13,9 @@ from amqp_sansio.spec import dtx, execution, message, natives, session
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.values import Array, List, Map, NullMap, OpaqueValue, Value
-from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.fields import FIELDS
 from amqp_sansio.wire.layouts.properties import write_properties
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 LAYOUT: Final = AMQP_0_10.codec
 CHANNEL: Final = 3

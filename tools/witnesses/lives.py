@@ -29,7 +29,7 @@ from amqp_sansio.tables import session as rows
 from amqp_sansio.tables.session import ATTACH, ATTACHED, DETACH, EXPECTED
 from amqp_sansio.testing.link import Link
 from amqp_sansio.testing.speech.step import Speaker
-from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 from tools.witnesses.coverage import generated
 
 NAME: Final = b"s"

@@ -37,7 +37,7 @@ from amqp_sansio.testing.speech.parts import PARTS, Part, opening
 from amqp_sansio.testing.speech.step import Speaker, Step
 from amqp_sansio.testing.speech.word_encoder import Setting, speaker_of
 from amqp_sansio.wire.framing import CONTROL, Malformed
-from amqp_sansio.wire.headers import decode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers
 from amqp_sansio.wire.segments import SegmentReader
 from tools.witnesses import lives
 from tools.witnesses.coverage import generated

@@ -15,8 +15,8 @@ from amqp_sansio.broker.journal import FIRST_FORM, OPERATIONS, BranchPrepared, E
 from amqp_sansio.errors import AmqpError, RestoreError
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec.values import List, Map, Value
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.encoding import encode_map
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import decode_map
 
 VERSION: Final = 3

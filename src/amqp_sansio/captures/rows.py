@@ -16,7 +16,7 @@ from amqp_sansio.captures.reader import Told, read_packets
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, MethodSeen, OpaqueSeen
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.wire.headers import decode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers
 
 
 class Row(TypedDict):

@@ -17,7 +17,7 @@ from amqp_sansio.captures.replay.rows import Properties, Rows, properties_of
 from amqp_sansio.engine.checker import Answered, Transfers
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
-from amqp_sansio.wire.headers import Headers
+from amqp_sansio.wire.layouts.layout import Headers
 
 FINDINGS: Final = 1000
 """The most findings kept for one connection; one more note counts the rest."""

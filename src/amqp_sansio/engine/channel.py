@@ -21,10 +21,17 @@ from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach
 from amqp_sansio.tables.session import ATTACH, ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_control
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, Malformed, Reader, assembly_of
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.segments import CONTROL_SIZE, OneRange, Segmentation, SegmentReader, frame_begun
+from amqp_sansio.wire.segments import (
+    CONTROL_SIZE,
+    FRAME_HEADER_SIZE,
+    OneRange,
+    Segmentation,
+    SegmentReader,
+    frame_begun,
+    frame_control,
+)
 
 _REMEMBERED: Final = 256
 """The most command segments of transfers that one channel remembers."""

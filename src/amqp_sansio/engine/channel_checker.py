@@ -45,13 +45,11 @@ from amqp_sansio.tables.connection import (
     Broken,
     ConnectionDialogue,
 )
-from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.codec import Codec, Reading
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, FrameCut, Malformed, Partial
-from amqp_sansio.wire.method_codec import MethodCodec
+from amqp_sansio.wire.method_codec import MethodCodec, RepeatedDeliveries, RepeatedProperties
 from amqp_sansio.wire.method_frames import METHOD, NAMES
 from amqp_sansio.wire.method_reader import MethodReader
-from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.repeated import RepeatedDeliveries, RepeatedProperties
 
 _SMALL: Final = f"everybody must accept frames of {MIN_MAX_FRAME_SIZE} octets"
 

@@ -26,7 +26,7 @@ from amqp_sansio.tables.connection import (
     ConnectionDialogue,
 )
 from amqp_sansio.wire.framing import Assembly, Cut, FrameCut, KnownCommand, Malformed
-from amqp_sansio.wire.headers import Headers
+from amqp_sansio.wire.layouts.layout import Headers
 
 if TYPE_CHECKING:
     from amqp_sansio.dialects import Dialect

@@ -28,9 +28,8 @@ from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.codec import Codec, Reading
 from amqp_sansio.wire.framing import Assembly, Cut, Malformed, Reader
-from amqp_sansio.wire.reading import Reading
 
 if TYPE_CHECKING:
     from amqp_sansio.dialects import ConnectionCode

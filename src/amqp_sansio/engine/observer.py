@@ -24,10 +24,9 @@ from amqp_sansio.kernel.snapshots import Dumper, Loader
 from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
-from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.codec import Codec, Reading
 from amqp_sansio.wire.framing import Assembly, Carries, Cut, Framing, Malformed, Reader, assembly_of
-from amqp_sansio.wire.headers import Headers, Sift
-from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.layouts.layout import Headers, Sift
 
 __all__ = ["Observed", "Observer", "Speaker"]
 

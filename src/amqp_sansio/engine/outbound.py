@@ -41,10 +41,10 @@ from amqp_sansio.tables.connection import OTHER_SIDE
 from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE, TX
 from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, COMMAND_SPEAKERS, EXPECTED, FLUSH_EXPECTED
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_command
 from amqp_sansio.wire.framing import BODY, HEADER
-from amqp_sansio.wire.headers import HEADER_WRITERS
+from amqp_sansio.wire.layouts.layout import HEADER_WRITERS
 from amqp_sansio.wire.primitives import put_frame_begin
+from amqp_sansio.wire.segments import FRAME_HEADER_SIZE, frame_command
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.connection import CommandId

@@ -43,8 +43,8 @@ from amqp_sansio.tables.session import (
     OVER,
     TRANSPORT,
 )
+from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.layouts.properties import write_properties
-from amqp_sansio.wire.reading import DEFAULT_READING
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channel import Channel

@@ -51,13 +51,19 @@ from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HAND
 from amqp_sansio.tables.content_classes import CONSUMER, PUBLISHING, QOS, STAGING
 from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
-from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, FrameCut, Partial
-from amqp_sansio.wire.headers import Headers
-from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.layouts.layout import Headers, Layout
 from amqp_sansio.wire.primitives import frame_header, u32
-from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.segments import COMMAND_SIZE, Assembler, SegmentReader, alone_next
+from amqp_sansio.wire.segments import (
+    COMMAND_SIZE,
+    FIRST_FRAME,
+    FIRST_SEGMENT,
+    FRAME_HEADER_SIZE,
+    Assembler,
+    SegmentReader,
+    alone_next,
+)
 
 T = TypeVar("T")
 

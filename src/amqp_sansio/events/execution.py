@@ -13,8 +13,8 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.stream import StreamProperties
 from amqp_sansio.spec.values import Map
-from amqp_sansio.wire.headers import decode_headers
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
+from amqp_sansio.wire.layouts.layout import decode_headers
 
 
 class CommandReceived(Value):

@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties, Transfer
-from amqp_sansio.wire.headers import decode_headers
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
+from amqp_sansio.wire.layouts.layout import decode_headers
 
 
 class TransferReceived(Value):

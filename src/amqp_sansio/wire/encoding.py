@@ -16,8 +16,8 @@ from amqp_sansio.kernel.serials import whole
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.base import Struct, made_of
 from amqp_sansio.spec.values import Array, List, Map, OpaqueValue, RawArray, TextArray, Value
+from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.primitives import OCTET, STR16, put_sizes, put_tag16, put_tag_i64, put_u32
-from amqp_sansio.wire.reading import DEFAULT_READING
 from amqp_sansio.wire.scalars import WRITERS, put_opaque
 
 STRUCT_WRITERS: Final[dict[type[Struct], Callable[..., bytes]]] = {}

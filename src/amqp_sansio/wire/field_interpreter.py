@@ -10,10 +10,10 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value as Fields
 from amqp_sansio.spec.base import BodyContent, Struct
 from amqp_sansio.spec.values import Array
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32, encode_texts
 from amqp_sansio.wire.interpreter import FieldTable, Shapes, read_fields
 from amqp_sansio.wire.primitives import struct_head
-from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.scalars import WRITERS
 from amqp_sansio.wire.sets import encode_byte_ranges, encode_set
 from amqp_sansio.wire.types import BAD, decode_error

@@ -583,6 +583,9 @@ class Framing:
     largest frame that a side wants.  `overhead` is the octets of a frame other than its payload.
     """
 
+    HEAD: ClassVar[int] = 0
+    """See `Reader.HEAD`."""
+
     def __init__(self, overhead: int, smallest: int, usual: int, largest: int) -> None:
         self.name = type(self).__name__
         """Its name in snapshots."""
@@ -611,6 +614,30 @@ class Framing:
         Returns (index, 0), or (index, octets needed from there on) while there are too few to decide; when the octets have
         `ended`, it can find no more.  Linear: octets before the index are not looked at again.
         """
+        at, last = start, len(octets) - self.HEAD
+        while True:
+            at, needed = self.find_one(octets, at)
+            if not needed:
+                second = at + self.size_at(octets, at)
+                third = second + self.size_at(octets, second)
+                if third > last:
+                    needed = third + self.HEAD - at
+                elif self.plausible_at(octets, third):
+                    return at, 0
+            if needed and (not ended or at >= last):
+                return at, needed
+            at += 1
+
+    def find_one(self, octets: bytes, start: int) -> tuple[int, int]:
+        """Finds a frame from `start` on that another one follows; see `find`."""
+        raise NotImplementedError
+
+    def size_at(self, octets: bytes, at: int) -> int:
+        """Returns the octets of the whole frame at `at`, of which at least the head is there."""
+        raise NotImplementedError
+
+    def plausible_at(self, octets: bytes, at: int) -> bool:
+        """Returns whether a frame could begin with these octets."""
         raise NotImplementedError
 
     def begins(self, octet: int) -> bool:

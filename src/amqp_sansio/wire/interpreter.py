@@ -14,6 +14,7 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.errors.core import many, too_large
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import BodyContent, Struct
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32, encode_texts
 from amqp_sansio.wire.primitives import (
     OCTET,
@@ -27,7 +28,6 @@ from amqp_sansio.wire.primitives import (
     u32,
     u64,
 )
-from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.scalars import READERS, put_datetime, span
 from amqp_sansio.wire.sets import encode_byte_ranges, encode_set, read_byte_ranges, read_set
 from amqp_sansio.wire.types import BAD, decode_error, read_array, read_fragments, read_map, read_struct32, read_texts

@@ -1,25 +1,148 @@
-"""Encodes and decodes one older dialect: methods with their contents, and controls for those of class connection."""
+"""Encodes and decodes one older dialect: its methods with their contents, and controls for those of class connection.
+
+Methods on hot paths have straight-line code in their layout, which fails without a reason; all others use the interpreter.
+What repeats between messages is encoded or decoded once: see `RepeatedDeliveries`, `RepeatedProperties` and `Publishing`.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.value import Value
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Control, Method, Struct
 from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.methods import basic
-from amqp_sansio.wire.codec import Codec
+from amqp_sansio.spec.methods.basic import Deliver, Properties, Publish
+from amqp_sansio.wire.codec import DEFAULT_READING, Codec, Reading
+from amqp_sansio.wire.encoding import put_short
 from amqp_sansio.wire.field_interpreter import UNWRITABLE, unwritable
+from amqp_sansio.wire.field_tables import FlatReader, Profile, TableReader
 from amqp_sansio.wire.framing import Assembly
 from amqp_sansio.wire.interpreter import ArgumentTable, FieldReader, FieldTable, FieldWriter, read_arguments, write_arguments
 from amqp_sansio.wire.layouts.basic_properties import Beginning, read_basic_properties, write_basic_properties
-from amqp_sansio.wire.layouts.methods import Methods
-from amqp_sansio.wire.method_frames import HEADER_HEAD
-from amqp_sansio.wire.primitives import put_u16, put_u64, u16, u32
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.method_frames import (
+    CONTENT_BODY,
+    CONTENT_HEADER,
+    FRAME_END,
+    HEADER_HEAD,
+    OVERHEAD,
+    frame_method,
+    put_frame,
+)
+from amqp_sansio.wire.primitives import put_u16, put_u32, put_u64, u16, u32, u64
 from amqp_sansio.wire.types import BAD
+
+MethodReader: TypeAlias = Callable[[bytes, int, int, Reading], Method | None]
+MethodWriter: TypeAlias = Callable[..., bytes]
+
+
+class Methods:
+    """The methods of one dialect.
+
+    `profile` defines the letters of its field tables; None when it has no tables.  `codes` maps each method to class and method
+    number as one number of four octets, `arguments` to its arguments in order; `contents` names the verbs that carry a content.
+    Methods of class connection are controls, the same in all families.  `readers` and `writers` are straight-line code,
+    possibly for methods that a variant lacks.
+    """
+
+    __slots__ = (
+        "_codes", "_readers", "_writers", "arguments", "contents", "kinds", "name", "profile", "read_table", "write_flat",
+        "write_table",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        codes: dict[type[Method] | type[Control], int],
+        arguments: dict[type[Method] | type[Control], ArgumentTable],
+        contents: frozenset[str],
+        profile: Profile | None = None,
+        readers: Mapping[int, MethodReader] | None = None,
+        writers: Mapping[type[Method] | type[Control], MethodWriter] | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.contents: Final = contents
+        self.profile: Final = profile
+        read: TableReader = _no_table
+        write: Callable[[object], bytes] = _no_table
+        write_flat: Callable[[Mapping[str, object]], bytes] = _no_table
+        if profile is not None:
+            read, write, write_flat = profile.read, profile.write, profile.write_flat
+        self.read_table: Final = read
+        """Decodes a field table by the dialect's profile; see `Profile.read`."""
+        self.write_table: Final = write
+        """Encodes a field table; see `Profile.write`."""
+        self.write_flat: Final = write_flat
+        """Encodes a dict as a field table on the fast path; see `Profile.write_flat`."""
+        self._codes: Final = codes
+        self.arguments: Final = arguments
+        self.kinds: Final[dict[int, type[Method] | type[Control]]] = {code: kind for kind, code in codes.items()}
+        """The methods by class and method number, as one number of four octets."""
+        self._readers: Final = {code: quick for code, quick in (readers or {}).items() if code in self.kinds}
+        self._writers: Final = {kind: quick for kind, quick in (writers or {}).items() if kind in codes}
+
+    def read_flat(self, reading: Reading) -> FlatReader:
+        """Returns the reader of flat field tables; see `FlatTables.read`."""
+        return _no_flat if self.profile is None or reading.nesting < 1 else self.profile.read_flat
+
+    def decode(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Method | Control:
+        """Decodes the method between `start`, its class, and `end`.
+
+        Raises DecodeError, which names verb, argument and offset: 502 for arguments, 503 for an unknown class or method.
+        """
+        if end - start < 4:
+            raise DecodeError("method", start, f"class and method take 4 octets, {end - start} came", 502)
+        code = u32(b, start)[0]
+        quick = self._readers.get(code)
+        if quick is not None:
+            try:
+                method = quick(b, start + 4, end, reading)
+            except BAD:
+                method = None
+            if method is not None:
+                return method
+        kind = self.kinds.get(code)
+        if kind is None:
+            raise DecodeError(f"method {code >> 16}.{code & 0xFFFF}", start, "no method has this class and number", 503)
+        arguments = self.arguments[kind]
+        made: Value = read_arguments(kind, kind.VERB, arguments, b, start + 4, end, reading, self.read_table)
+        assert isinstance(made, Method | Control)
+        return made
+
+    def encode(self, method: Method | Control) -> bytes:
+        """Encodes a method with class and method number.  Raises EncodeError, which names the argument."""
+        kind = type(method)
+        quick = self._writers.get(kind)
+        if quick is not None:
+            try:
+                return quick(method)
+            except UNWRITABLE:
+                pass  # the interpreter names the cause
+        code = self._codes.get(kind)
+        if code is None:
+            raise EncodeError(kind.VERB or kind.__name__, f"is not a method of {self.name}")
+        arguments = self.arguments[kind]
+        try:
+            return put_u32(code) + write_arguments(kind.VERB, method, arguments, self.write_table)
+        except UNWRITABLE as why:
+            said = tuple([(name, of) for name, of, send in arguments if send is None])
+            raise unwritable(kind.VERB, method, said, {}, why) from None
+
+    def __repr__(self) -> str:
+        return f"Methods({self.name!r})"
+
+
+def _no_table(*_: object) -> NoReturn:
+    raise AssertionError("a dialect with tables has a profile")
+
+
+def _no_flat(b: bytes, p: int, end: int) -> None:
+    """The reader of flat tables for a dialect without tables."""
+
 
 T = TypeVar("T")
 
@@ -226,3 +349,216 @@ class MethodCodec(Codec):
     def write_control(self, control: Control) -> bytes:
         """See `Codec`."""
         return b"" if isinstance(control, Heartbeat) else self.methods.encode(control)
+
+
+_DELIVER: Final = b"\x00\x3c\x00\x3c"
+_TAG: Final = 5
+"""Where the delivery tag is in a basic.deliver with an empty consumer tag."""
+
+
+class RepeatedDeliveries:
+    """Decodes methods as its codec does, but does not decode a basic.deliver again that only differs in its tag.
+
+    Remembers `limits.cached_commands` of them; when there are more, it forgets all and starts over.
+    """
+
+    __slots__ = ("_known", "_limits", "_reading", "codec")
+
+    def __init__(self, codec: MethodCodec, reading: Reading, limits: Limits) -> None:
+        self.codec: Final = codec
+        self._reading: Final = reading
+        self._limits: Final = limits
+        self._known: Final[dict[bytes, tuple[str, bool, str, str]]] = {}
+        """Consumer tag, redelivered, exchange and routing key, by the octets without the tag."""
+
+    @property
+    def remembered(self) -> int:
+        """The number of remembered deliveries."""
+        return len(self._known)
+
+    def read(self, payload: bytes) -> Method | Control:
+        """Decodes a method with class and method number. Raises DecodeError as `MethodCodec.read` does."""
+        if payload[:4] != _DELIVER or len(payload) < _TAG:
+            return self.codec.read(payload, self._reading)
+        at = _TAG + payload[4]
+        key = payload[:at] + payload[at + 8 :]
+        known = self._known.get(key)
+        if known is not None:
+            tag: int = u64(payload, at)[0]
+            return Deliver(known[0], tag, known[1], known[2], known[3])
+        method = self.codec.read(payload, self._reading)
+        if isinstance(method, Deliver):
+            if len(self._known) >= self._limits.cached_commands:
+                self._known.clear()
+            self._known[key] = method.consumer_tag, method.redelivered, method.exchange, method.routing_key
+        return method
+
+
+_MOST: Final = 256
+"""The most beginnings remembered; when there are more, it forgets all and starts over."""
+
+
+class RepeatedProperties:
+    """Decodes the properties of content headers as its codec does.
+
+    Keeps the properties of the last header, which are immutable, and, for each kind of message, the flags and the first
+    properties, which tend to repeat.
+    """
+
+    __slots__ = ("_basic", "_begin", "_beginnings", "_codec", "_header", "_last", "_read_flat", "_read_table", "_reading")
+
+    def __init__(self, codec: MethodCodec, reading: Reading) -> None:
+        self._codec: Final = codec
+        self._basic: Final = codec.basic
+        self._reading: Final = reading
+        self._read_table: Final = codec.methods.read_table
+        self._read_flat: Final = codec.methods.read_flat(reading)
+        self._header = b""
+        self._last: Struct | None = None
+        self._begin = Beginning(bytes(PROPERTIES_AT + 2), PROPERTIES_AT)
+        """The first properties of the last header: nearly always, the next ones begin the same way."""
+        self._beginnings: Final[dict[bytes, Beginning]] = {}
+        """By the flags and the octet after them."""
+
+    @property
+    def remembered(self) -> int:
+        """The number of remembered beginnings."""
+        return len(self._beginnings)
+
+    def read(self, header: bytes) -> Struct | None:
+        """Does the same as `MethodCodec.read_properties`, including DecodeError."""
+        if header == self._header:
+            return self._last
+        properties: Struct | None = None
+        if header.startswith(self._basic):
+            try:
+                begin = self._begin
+                if header[PROPERTIES_AT : begin.end] != begin.octets:
+                    begin = self._another(header)
+                properties = read_basic_properties(header, begin, len(header), self._reading, self._read_table, self._read_flat)
+            except (DecodeError, *BAD):
+                pass  # the codec names the cause
+        if properties is None:
+            properties = self._codec.read_properties(header, self._reading)
+        self._header, self._last = header, properties
+        return properties
+
+    def _another(self, header: bytes) -> Beginning:
+        """Returns the first properties of this header.  Raises one of `types.BAD` when the codec has to decode it."""
+        key = header[PROPERTIES_AT : PROPERTIES_AT + 3]
+        begin = self._beginnings.get(key)
+        if begin is None or header[PROPERTIES_AT : begin.end] != begin.octets:
+            begin = Beginning(header, PROPERTIES_AT)
+            if len(self._beginnings) >= _MOST:
+                self._beginnings.clear()
+            self._beginnings[key] = begin
+        self._begin = begin
+        return begin
+
+
+_CLASS: Final = 60
+CLASS_AND_WEIGHT: Final = _CLASS << 16
+_begin_header: Final = struct.Struct(">BH").pack
+put_header: Final = struct.Struct(">IIQH").pack
+"""The frame of a content header after its channel: size, class and weight, body size, flags."""
+_put_header: Final = struct.Struct(">IIQ").pack
+"""The same without the flags."""
+_put_body: Final = struct.Struct(">BBH").pack
+"""The end of that frame, and the head of a body frame up to its size."""
+NO_PROPERTIES: Final = b"\0\0"
+"""Flags without properties."""
+END: Final = bytes([FRAME_END])
+
+
+class Publishing:
+    """Encodes publishes on a channel in frames of at most `max_frame` octets.
+
+    Encodes the method's frame, and the header's up to its size, once for each exchange, key and flags, and keeps
+    `limits.cached_commands` of them; encodes properties once for consecutive messages with the same (immutable) object.
+    """
+
+    __slots__ = (
+        "_channel", "_codec", "_last", "_limits", "_max_frame", "_octets", "beginnings", "body_begins", "heads", "most",
+        "write_flat", "write_table",
+    )  # fmt: skip
+
+    def __init__(self, codec: MethodCodec, channel: int, max_frame: int, limits: Limits) -> None:
+        self._codec: Final = codec
+        self._channel: Final = channel
+        self._max_frame: Final = max_frame
+        self.most: Final = max_frame - OVERHEAD
+        """Payload octets of a frame."""
+        self.body_begins: Final = _put_body(FRAME_END, CONTENT_BODY, channel)
+        """The octets between the properties and the next frame's size."""
+        self._limits: Final = limits
+        self.heads: Final[dict[tuple[str, str, bool, bool, int], bytes]] = {}
+        """What was encoded so far, by exchange, key, mandatory, immediate and ticket; `write` adds to it."""
+        self.beginnings: Final[dict[tuple[str | None, str | None], tuple[int, bytes]]] = {}
+        """What `begin` encoded so far, by content type and encoding, which come again with every message of a kind."""
+        self._last: Properties | None = None
+        self._octets = b""  # of the last properties
+        self.write_table: Final = codec.methods.write_table
+        """Encodes a field table; see `Profile.write`."""
+        self.write_flat: Final = codec.methods.write_flat
+        """Encodes a dict as a field table on the fast path; see `Profile.write_flat`."""
+
+    @property
+    def remembered(self) -> int:
+        """The number of cached heads."""
+        return len(self.heads)
+
+    def begin(self, content_type: str | None, content_encoding: str | None) -> tuple[int, bytes]:
+        """Returns the flags of the first two properties, and encodes them.  Raises one of `field_interpreter.UNWRITABLE`."""
+        flags, octets = 0, b""
+        if content_type is not None:
+            flags, octets = 0x8000, put_short(content_type)
+        if content_encoding is not None:
+            flags, octets = flags | 0x4000, octets + put_short(content_encoding)
+        if len(self.beginnings) >= self._limits.cached_commands:
+            self.beginnings.clear()
+        self.beginnings[content_type, content_encoding] = flags, octets
+        return flags, octets
+
+    def flags_of(self, properties: Properties) -> bytes:
+        """Encodes the flags and properties.  Raises EncodeError as `MethodCodec.write_properties` does."""
+        if properties is not self._last:
+            self._octets = self._codec.write_properties(_CLASS, properties)
+            self._last = properties
+        return self._octets
+
+    def write(
+        self,
+        exchange: str,
+        routing_key: str,
+        flags: bytes,
+        body: bytes,
+        mandatory: bool = False,
+        immediate: bool = False,
+        ticket: int = 0,
+    ) -> bytes:
+        """Encodes a message; `flags` are the encoded properties.
+
+        Raises EncodeError, which names what cannot be encoded or does not fit into a frame.
+        """
+        method = self.heads.get((exchange, routing_key, mandatory, immediate, ticket))
+        if method is None:
+            method = self._remember(exchange, routing_key, mandatory, immediate, ticket)
+        size, header, most = len(body), PROPERTIES_AT + len(flags), self.most
+        if header > most:
+            raise EncodeError("header", f"a frame of at most {self._max_frame} octets, not {header + OVERHEAD}")
+        head = _put_header(header, CLASS_AND_WEIGHT, size)
+        if not size:
+            return b"".join((method, head, flags, END))
+        if size <= most:
+            return b"".join((method, head, flags, self.body_begins, put_u32(size), body, END))
+        frames = [put_frame(CONTENT_BODY, self._channel, body[at : at + most]) for at in range(0, size, most)]
+        return b"".join([method, head, flags, END, *frames])
+
+    def _remember(self, exchange: str, routing_key: str, mandatory: bool, immediate: bool, ticket: int) -> bytes:
+        publish = Publish(exchange, routing_key, mandatory, immediate, ticket)
+        method = frame_method(self._channel, self._codec.methods.encode(publish), self._max_frame)
+        method += _begin_header(CONTENT_HEADER, self._channel)
+        if len(self.heads) >= self._limits.cached_commands:
+            self.heads.clear()
+        self.heads[exchange, routing_key, mandatory, immediate, ticket] = method
+        return method

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 from struct import Struct
-from typing import Final
+from typing import ClassVar, Final
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import Limits
 from amqp_sansio.wire.framing import CONTROL, Assembly, Carries, Framing, Reader
 from amqp_sansio.wire.primitives import put_u64
-from amqp_sansio.wire.resync import three_in_a_row
 
 METHOD: Final = 1
 CONTENT_HEADER: Final = 2
@@ -143,16 +142,6 @@ def find_method_frame(octets: bytes, start: int, max_frame_size: int, ended: boo
     return max(at, len(octets) - _LONGEST + 1), _LONGEST
 
 
-def find_three_method_frames(octets: bytes, start: int, ended: bool) -> tuple[int, int]:
-    """Finds the first such frame that two others follow; see `resync.find_three`."""
-    return three_in_a_row(octets, start, GUESSED, ended, FRAME_HEAD, find_method_frame, _size_at, plausible_frame)
-
-
-def _size_at(octets: bytes, at: int) -> int:
-    size: int = frame_head(octets, at)[2]
-    return size + OVERHEAD
-
-
 USUAL_FRAME_SIZE: Final = 131072
 """RabbitMQ's default, which clients accept."""
 
@@ -163,6 +152,8 @@ class MethodFraming(Framing):
     `extra`: the dialect has out-of-band and trace frames. The reader is imported with the first connection, because importing
     the package builds all dialects.
     """
+
+    HEAD: ClassVar[int] = FRAME_HEAD
 
     def __init__(self, extra: bool) -> None:
         super().__init__(OVERHEAD, FRAME_MIN_SIZE, USUAL_FRAME_SIZE, FRAME_MAX_SIZE)
@@ -182,8 +173,14 @@ class MethodFraming(Framing):
 
         return MethodReader(limits, self.largest, True, carries, offset=offset, extra=self.extra)
 
-    def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
-        return find_three_method_frames(octets, start, ended)
+    def find_one(self, octets: bytes, start: int) -> tuple[int, int]:
+        return find_method_frame(octets, start, GUESSED, False)
+
+    def size_at(self, octets: bytes, at: int) -> int:
+        return OVERHEAD + int(frame_head(octets, at)[2])
+
+    def plausible_at(self, octets: bytes, at: int) -> bool:
+        return plausible_frame(octets, at, GUESSED)
 
     def begins(self, octet: int) -> bool:
         return octet == METHOD

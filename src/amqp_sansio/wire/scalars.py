@@ -19,6 +19,7 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.errors.core import many
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.values import OpaqueValue, Value
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.primitives import (
     OCTET,
     f32,
@@ -42,7 +43,6 @@ from amqp_sansio.wire.primitives import (
     u64,
     uuid_of,
 )
-from amqp_sansio.wire.reading import Reading
 
 Reader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Value, int]]
 

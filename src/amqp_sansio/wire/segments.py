@@ -1,32 +1,22 @@
-"""Reads one speaker's frames in AMQP 0-10, and assembles controls and commands.
+"""The frames and segments of AMQP 0-10: writes controls and commands as frames, and reads one speaker's frames.
 
-Frames of different channels, and of the two tracks of one channel, interleave freely; those of one (channel, track) do not.
-The cost is linear however the octets are split: it remembers what is missing of a frame, and looks at nothing twice.
+A frame is a header of twelve octets and a payload.  Frames of different channels, and of the two tracks of one channel,
+interleave freely; those of one (channel, track) do not.  Reading costs the same however the octets are split: the reader
+remembers what is missing of a frame, and looks at nothing twice.
 """
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from struct import error
 from typing import Any, ClassVar, Final, TypeAlias
 
+from amqp_sansio.errors import EncodeError
 from amqp_sansio.errors.core import many
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Command
-from amqp_sansio.wire.frames import (
-    FIRST_FRAME,
-    FIRST_SEGMENT,
-    FRAME_HEADER_SIZE,
-    KINDS,
-    LAST_FRAME,
-    LAST_SEGMENT,
-    WHOLE,
-    check_header,
-    describe,
-    frame_control,
-    uncuttable,
-)
 from amqp_sansio.wire.framing import (
     BETWEEN,
     BODY,
@@ -56,7 +46,127 @@ from amqp_sansio.wire.primitives import (
     u32,
     u64,
 )
-from amqp_sansio.wire.resync import find_frame, find_three, plausible_header
+from amqp_sansio.wire.primitives import put_frame_header as _head
+
+FRAME_HEADER_SIZE: Final = 12
+"""Octets of a frame header; the size field of a frame includes them."""
+
+FIRST_SEGMENT: Final = 0x08
+LAST_SEGMENT: Final = 0x04
+FIRST_FRAME: Final = 0x02
+LAST_FRAME: Final = 0x01
+WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+"""The flags of a frame that is a complete assembly."""
+
+KINDS: Final = ("control", "command", "header", "body")
+"""The segment types by number."""
+
+
+def frame_control(channel: int, payload: bytes, max_frame: int = MAX_FRAME_SIZE) -> bytes:
+    """Encodes a control as one frame, as deployed peers require.  Raises EncodeError when it exceeds `max_frame` octets."""
+    size = len(payload) + FRAME_HEADER_SIZE
+    if size > max_frame:
+        raise _too_large("control", size, max_frame)
+    return _head(0x0F, CONTROL, size, 0, 0, channel, 0) + payload
+
+
+def frame_command(
+    channel: int,
+    payload: bytes,
+    header: bytes | None = None,
+    body: bytes | None = None,
+    max_frame: int = MAX_FRAME_SIZE,
+    split_header: bool = False,
+) -> list[bytes]:
+    """Encodes a command and its content as frames of at most `max_frame` octets, headers included.
+
+    None omits a segment; an empty body is one empty frame.  Only the body is ever split, as deployed peers require: raises
+    EncodeError when the command or the header exceeds one frame.  `split_header` splits such a header as well, to forward a
+    message from a peer with larger frames.
+    """
+    size = len(payload) + FRAME_HEADER_SIZE
+    if size > max_frame:
+        raise _too_large("command", size, max_frame)
+    if header is None and body is None:
+        return [_head(0x0F, COMMAND, size, 0, 1, channel, 0) + payload]
+    frames = [_head(0x0B, COMMAND, size, 0, 1, channel, 0) + payload]
+    if header is not None:
+        size = len(header) + FRAME_HEADER_SIZE
+        if size <= max_frame:
+            frames.append(_head(0x07 if body is None else 0x03, HEADER, size, 0, 1, channel, 0) + header)
+        elif split_header:
+            _split(frames, channel, HEADER, 0 if body is not None else 0x04, header, max_frame)
+        else:
+            raise _too_large("header", size, max_frame)
+    if body is not None:
+        size = len(body) + FRAME_HEADER_SIZE
+        if size <= max_frame:
+            frames.append(_head(0x07, BODY, size, 0, 1, channel, 0) + body)
+        else:
+            _split(frames, channel, BODY, 0x04, body, max_frame)
+    return frames
+
+
+def _split(frames: list[bytes], channel: int, kind: int, last_segment: int, body: bytes, max_frame: int) -> None:
+    """Adds a segment of this kind as several frames; `last_segment` is the flag, 0x04 or 0, that all of them carry."""
+    room = max_frame - FRAME_HEADER_SIZE
+    if room < 1:
+        raise EncodeError("frame", f"a frame of {max_frame} octets has no room for a body")
+    last = (len(body) - 1) // room * room
+    head = _head(last_segment, kind, max_frame, 0, 1, channel, 0)
+    frames.append(_head(last_segment | 0x02, kind, max_frame, 0, 1, channel, 0) + body[:room])
+    for at in range(room, last, room):
+        frames.append(head + body[at : at + room])
+    rest = body[last:]
+    frames.append(_head(last_segment | 0x01, kind, len(rest) + FRAME_HEADER_SIZE, 0, 1, channel, 0) + rest)
+
+
+def _too_large(what: str, size: int, max_frame: int) -> EncodeError:
+    return EncodeError(what, f"its segment must fit into one frame of {max_frame} octets, and takes {size}")
+
+
+# --- incoming frames ------------------------------------------------------------------------------------------------------
+
+
+def describe(flags: int, kind: int) -> str:
+    """Describes a frame in words: "B E b e control"."""
+    marks = [
+        mark for bit, mark in ((FIRST_SEGMENT, "B"), (LAST_SEGMENT, "E"), (FIRST_FRAME, "b"), (LAST_FRAME, "e")) if flags & bit
+    ]
+    return " ".join([*marks, KINDS[kind]])
+
+
+def uncuttable(flags: int, size: int, channel: int, offset: int) -> Malformed:
+    """Returns the violation of a frame whose end cannot be determined."""
+    if flags & 0xC0:
+        rule, text, said = "frame.version", "the framing version must be 0", f"framing version {flags >> 6}"
+        legal = "framing version 0"
+    else:
+        rule, text, said = "frame.size", "a frame is at least as large as its header", f"a frame of {many(size, 'octet')}"
+        legal = "12 octets or more"
+    return Malformed(rule, text, 501, channel, offset, True, said, (legal,))
+
+
+def check_header(
+    flags: int, kind: int, size: int, zero: int, track: int, channel: int, max_frame_size: int, offset: int
+) -> Malformed | None:
+    """Returns the first violation in a frame header.  Ignores octets 8 to 11, as peers do."""
+    legal: tuple[str, ...]
+    if size > max_frame_size:
+        rule, text = "connection.tune-ok.max-frame-size.max-frame-size", "a frame larger than what was agreed"
+        said, legal = f"a frame of {size} octets", (f"at most {max_frame_size} octets",)
+    elif flags & 0x30 or zero or track & 0xF0:
+        rule, text = "frame.reserved", "the reserved bits of a frame header must be 0"
+        said, legal = f"reserved bits {flags & 0x30:#04x}, octet 4 {zero:#04x}, octet 5 {track:#04x}", ("0",)
+    elif kind > BODY:
+        rule, text, said, legal = "frame.segment-type", "nobody knows this segment type", f"segment type {kind}", KINDS
+    elif track != (kind != CONTROL):
+        rule, text = "frame.track", "controls go on track 0, everything else on track 1"
+        said, legal = f"a {KINDS[kind]} on track {track}", (f"track {int(kind != CONTROL)}",)
+    else:
+        return None
+    return Malformed(rule, text, 501, channel, offset, False, said, legal)
+
 
 _FIRST: Final = FIRST_SEGMENT | FIRST_FRAME
 _LAST: Final = LAST_SEGMENT | LAST_FRAME
@@ -742,6 +852,8 @@ def codes_of(payload: bytes) -> tuple[int, int]:
 class Segmentation(Framing):
     """Frames of at most 65535 octets, with an overhead of twelve."""
 
+    HEAD: ClassVar[int] = FRAME_HEADER_SIZE
+
     def __init__(self) -> None:
         super().__init__(FRAME_HEADER_SIZE, MIN_MAX_FRAME_SIZE, MAX_FRAME_SIZE, MAX_FRAME_SIZE)
 
@@ -753,8 +865,14 @@ class Segmentation(Framing):
     def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
         return SegmentReader(limits, MAX_FRAME_SIZE, True, carries=carries, offset=offset)
 
-    def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
-        return find_three(octets, start, self.largest, ended)
+    def find_one(self, octets: bytes, start: int) -> tuple[int, int]:
+        return find_frame(octets, start, MAX_FRAME_SIZE, False)
+
+    def size_at(self, octets: bytes, at: int) -> int:
+        return octets[at + 2] << 8 | octets[at + 3]
+
+    def plausible_at(self, octets: bytes, at: int) -> bool:
+        return plausible_header(octets, at, MAX_FRAME_SIZE)
 
     def is_own(self, unit: Assembly) -> bool:
         return unit.kind == CONTROL and unit.payload[:1] == _CONNECTION_CLASS
@@ -770,9 +888,8 @@ CONTROL_SIZE: Final = FRAME_HEADER_SIZE + 14
 """Octets of the frame of a control whose only field is a set of one range."""
 COMMAND_SIZE: Final = FRAME_HEADER_SIZE + 16
 """Octets of the frame of a command whose only field is a set of one range."""
-_WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
-_CONTROL: Final = (_WHOLE << 8 | CONTROL) << 16 | CONTROL_SIZE
-_COMMAND: Final = (_WHOLE << 8 | COMMAND) << 16 | COMMAND_SIZE
+_CONTROL: Final = (WHOLE << 8 | CONTROL) << 16 | CONTROL_SIZE
+_COMMAND: Final = (WHOLE << 8 | COMMAND) << 16 | COMMAND_SIZE
 _ONE_FIELD: Final = 0x0100  # flags of a command
 _CHANNELS: Final = 1 << 16
 _RANGE_OCTETS: Final = 8
@@ -789,7 +906,7 @@ where it begins and ends in its speaker's stream.
 def alone_next(reader: SegmentReader) -> bool:
     """Returns whether the next frame is a control or command without segments after it."""
     buffer, at = reader.buffer, reader.position
-    return at + 2 <= len(buffer) and buffer[at] == _WHOLE and buffer[at + 1] <= COMMAND
+    return at + 2 <= len(buffer) and buffer[at] == WHOLE and buffer[at + 1] <= COMMAND
 
 
 class OneRange:
@@ -854,3 +971,53 @@ class OneRange:
     def put_back(reader: SegmentReader, octets: int) -> None:
         """Puts back the `octets` octets that were cut just now."""
         reader.skip(reader.position - octets, -1, FRAME_HEADER_SIZE)
+
+
+_FRAME_BEGINS: Final = re.compile(
+    rb"[\x0e\x0f]\x00..\x00\x00..\x00{4}[\x01\x02][\x01-\x10]"  # a control: class connection or session
+    rb"|[\x0a\x0b\x0e\x0f]\x01..\x00\x01..\x00{4}[\x03-\x0a][\x01-\x20]\x01[\x00\x01]"  # a command and its session.header
+    rb"|[\x00-\x0f][\x02\x03]..\x00\x01..\x00{4}",  # a frame of a header or body
+    re.DOTALL,
+)
+_LONGEST: Final = 16
+"""Octets that the pattern looks at."""
+
+
+def find_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> tuple[int, int]:
+    """Finds the first frame from `start` on that another one follows.
+
+    It begins a control or command, or belongs to a header or body.  Returns (index, 0), or (index, octets needed from there on)
+    when there are too few to decide.  When the stream has `ended`, a frame up to its very last octet is enough.  Linear: octets
+    before the index are not looked at again.
+    """
+    at = start
+    while match := _FRAME_BEGINS.search(octets, at):
+        at = match.start()
+        size = octets[at + 2] << 8 | octets[at + 3]
+        if FRAME_HEADER_SIZE <= size <= max_frame_size:
+            behind = at + size
+            if behind + FRAME_HEADER_SIZE <= len(octets):
+                if plausible_header(octets, behind, max_frame_size):
+                    return at, 0
+            elif not ended:
+                return at, size + FRAME_HEADER_SIZE
+            elif behind == len(octets):
+                return at, 0
+        at += 1
+    if ended:
+        return len(octets), _LONGEST
+    return max(at, len(octets) - _LONGEST + 1), _LONGEST
+
+
+def plausible_header(octets: bytes, at: int, max_frame_size: int) -> bool:
+    """Returns whether the twelve octets at `at` could be a frame header; no real peer sets a reserved octet."""
+    kind = octets[at + 1]
+    size = octets[at + 2] << 8 | octets[at + 3]
+    return (
+        octets[at] < 0x10
+        and kind <= 3
+        and FRAME_HEADER_SIZE <= size <= max_frame_size
+        and octets[at + 4] == 0
+        and octets[at + 5] == (kind != 0)
+        and octets[at + 8 : at + 12] == b"\0\0\0\0"
+    )

@@ -8,8 +8,8 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.errors.core import too_large
 from amqp_sansio.kernel.serials import RangeSet, serial_add, serial_le, serial_lt
 from amqp_sansio.spec.values import ByteRanges
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.primitives import PAIRS32, PAIRS64, get_pair32, put_pair32, put_pair64, put_set_of_one, put_u16, u16
-from amqp_sansio.wire.reading import Reading
 
 EMPTY: Final = RangeSet()
 

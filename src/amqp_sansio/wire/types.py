@@ -31,8 +31,8 @@ from amqp_sansio.spec.values import (
     TextArray,
     Value,
 )
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.primitives import blank, get_pair32, u16, u32
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.scalars import READERS, least_width, span
 from amqp_sansio.wire.shapes import Shapes
 

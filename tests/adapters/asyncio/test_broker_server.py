@@ -30,7 +30,7 @@ from amqp_sansio.events import ConnectionClosed
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.message import DeliveryProperties, Transfer
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 
 class Slow(Store):

@@ -18,7 +18,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import SessionLost
 from amqp_sansio.events import Origin
 from amqp_sansio.spec import queue
-from amqp_sansio.wire.frames import frame_control
+from amqp_sansio.wire.segments import frame_control
 
 
 def test_its_value_its_error_and_its_time() -> None:

@@ -19,7 +19,7 @@ from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.message import MessageProperties
 from amqp_sansio.spec.values import List, Value
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 
 def keyed(key: Value, **more: Any) -> Message:

@@ -15,7 +15,7 @@ from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
-from amqp_sansio.wire.headers import decode_headers, encode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 
 
 def test_the_mark_changes_nothing_else() -> None:

@@ -18,7 +18,7 @@ from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.spec.message import MessageProperties, ReplyTo
-from amqp_sansio.wire.headers import decode_headers, encode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 
 
 def with_numbers(host: VirtualHost, **arguments: Any) -> VirtualHost:

@@ -20,7 +20,7 @@ from amqp_sansio.broker.routing.headers import X_MATCH, Headers
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.message import MessageProperties
 from amqp_sansio.spec.values import Map, Str8, Uint8
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 
 def wants(x_match: str, **tests: Any) -> Map:

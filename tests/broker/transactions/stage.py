@@ -16,7 +16,7 @@ from amqp_sansio.broker.transactions.transaction_buffer import Work
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties, Transfer
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 ME: Final = Owner(SESSION)
 YOU: Final = Owner(SESSION)

@@ -22,8 +22,8 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
 from amqp_sansio.spec.queue import Query, QueueQueryResult
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.framing import KnownCommand
+from amqp_sansio.wire.segments import FRAME_HEADER_SIZE
 
 
 def test_all_of_its_parts_are_in_snapshots() -> None:

@@ -18,7 +18,7 @@ from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Flush
-from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 HEADER = AMQP_0_10.header
 START = Start({}, ("ANONYMOUS",), ("en_US",))

@@ -20,8 +20,8 @@ from amqp_sansio.spec.execution import Exception_
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed
 from amqp_sansio.spec.stream import StreamProperties
-from amqp_sansio.wire.frames import frame_command
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
+from amqp_sansio.wire.segments import frame_command
 
 SESSION: tuple[Said, ...] = (
     ("C", Attach(b"s")), ("S", Attached(b"s")), ("C", CommandPoint(0, 0)), ("S", CommandPoint(0, 0)),

@@ -28,7 +28,7 @@ from amqp_sansio.testing.strategies import (
     values,
 )
 from amqp_sansio.testing.strategies.values import BY_NAME, COMMANDS, CONTROLS, classes
-from amqp_sansio.wire.headers import decode_headers, encode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 
 LAYOUT = AMQP_0_10.codec
 

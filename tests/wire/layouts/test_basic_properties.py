@@ -16,10 +16,9 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic
+from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.layouts.basic_properties import Beginning, read_basic_properties, write_basic_properties
-from amqp_sansio.wire.layouts.methods import Methods
-from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec, read_properties, write_properties
-from amqp_sansio.wire.reading import DEFAULT_READING
+from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec, Methods, read_properties, write_properties
 from tools.codegen.older_hot import HOT
 
 CHANGED = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), max_size=2)

@@ -9,7 +9,7 @@ from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen
-from amqp_sansio.wire.headers import decode_headers, encode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
 # What somebody sent on purpose to see what qpidd makes of it; everything else is octet-exact.

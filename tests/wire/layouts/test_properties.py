@@ -14,7 +14,7 @@ from tests.builds import wrong_type
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo
 from amqp_sansio.spec.values import Map, NullMap
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 from amqp_sansio.wire.layouts.properties import write_properties
 
 TEXT = st.text(max_size=60)

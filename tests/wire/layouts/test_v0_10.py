@@ -17,8 +17,8 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import connection, dtx, exchange, execution, message, queue, session
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import Array, Map, NullArray, NullMap, NullStruct, RawArray, TextArray, UnknownStruct
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.reading import Reading
 
 FEW = max(1, min(settings().max_examples // 6, 30))
 """Examples of each of a hundred kinds: ten, or thirty in `make soak`."""

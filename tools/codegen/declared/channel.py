@@ -10,12 +10,12 @@ from amqp_sansio.events.violation import Origin, Violation
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Method, Struct
+from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.method_frames import HEADER_HEAD
-from amqp_sansio.wire.reading import DEFAULT_READING
 
 if TYPE_CHECKING:  # the classes of a family's methods are imported when a dialect of it is used
     from amqp_sansio.spec.methods import basic
-    from amqp_sansio.wire.repeated import RepeatedProperties
+    from amqp_sansio.wire.method_codec import RepeatedProperties
 
 M = TypeVar("M", bound=Method)
 
@@ -142,7 +142,7 @@ class Content(Value, Generic[M]):
 
 def _deployed() -> RepeatedProperties:
     codec = import_module("amqp_sansio.wire.layouts.v0_9_1").CODEC
-    made: RepeatedProperties = import_module("amqp_sansio.wire.repeated").RepeatedProperties(codec, DEFAULT_READING)
+    made: RepeatedProperties = import_module("amqp_sansio.wire.method_codec").RepeatedProperties(codec, DEFAULT_READING)
     return made
 
 

@@ -8,7 +8,7 @@ from amqp_sansio.events.violation import Violation
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Command, Control, Method, Struct
 from amqp_sansio.spec.connection import Secure, SecureOk, StartOk
-from amqp_sansio.wire.headers import decode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers
 
 SECRET_VERBS: Final = frozenset([*[control.VERB for control in (StartOk, Secure, SecureOk)], "connection.update-secret"])
 """Verbs of class connection whose octets hold secrets."""

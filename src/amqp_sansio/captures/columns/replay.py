@@ -31,7 +31,7 @@ from amqp_sansio.engine.observer import Observer
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.headers import Headers
+from amqp_sansio.wire.layouts.layout import Headers
 
 R = TypeVar("R")
 

@@ -20,7 +20,7 @@ from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, Hea
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
-from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, KINDS, LAST_FRAME, LAST_SEGMENT
+from amqp_sansio.wire.segments import FIRST_FRAME, FIRST_SEGMENT, KINDS, LAST_FRAME, LAST_SEGMENT
 
 _T_COMPLETED: Final = place(TRANSACTIONS, "completed_at")
 _T_END: Final = place(TRANSACTIONS, "ended_at")

@@ -39,8 +39,8 @@ from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
 from amqp_sansio.spec.tx import Commit, Rollback, Select
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.framing import KnownCommand
+from amqp_sansio.wire.segments import FRAME_HEADER_SIZE
 
 ABOUT: Final = 4096
 """Commands about branches whose results are awaited; beyond it the oldest is dropped."""

@@ -20,7 +20,7 @@ from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, queue
 from amqp_sansio.spec.methods import channel as channels
 from amqp_sansio.tables.channel import REPLIES
-from amqp_sansio.wire.layouts.methods import Methods
+from amqp_sansio.wire.method_codec import Methods
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.core import ChannelCore

@@ -41,9 +41,9 @@ from amqp_sansio.tables.channel import (
     WORK,
     may_say,
 )
+from amqp_sansio.wire.method_codec import NO_PROPERTIES, Publishing
 from amqp_sansio.wire.method_frames import CONTENT_BODY, OVERHEAD, frame_content, frame_method, put_frame
 from amqp_sansio.wire.primitives import u16
-from amqp_sansio.wire.publishing import NO_PROPERTIES, Publishing
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channels.endpoint import Channels

@@ -18,9 +18,9 @@ from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import CAPABILITIES
 from amqp_sansio.wire.encoding import SHORT, put_short
 from amqp_sansio.wire.field_interpreter import UNWRITABLE
+from amqp_sansio.wire.method_codec import CLASS_AND_WEIGHT, END, Publishing, put_header
 from amqp_sansio.wire.method_frames import HEADER_HEAD
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_u16, put_u32, put_u64
-from amqp_sansio.wire.publishing import CLASS_AND_WEIGHT, END, Publishing, put_header
 
 TagSet: TypeAlias = RangeSet | int | Iterable[int]
 """Tags as a set, as one tag or as an iterable of tags."""

@@ -21,13 +21,12 @@ from amqp_sansio.spec.methods.basic import Ack, Deliver
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import OPEN, OPEN_OK, REPLIES, WORK
 from amqp_sansio.tables.connection import CLIENT, SERVER
+from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, Malformed, Reader
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
-from amqp_sansio.wire.method_codec import MethodCodec
+from amqp_sansio.wire.method_codec import MethodCodec, RepeatedProperties
 from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.primitives import blank, put_u64
-from amqp_sansio.wire.reading import DEFAULT_READING
-from amqp_sansio.wire.repeated import RepeatedProperties
 
 _HIGHEST: Final = 65535
 

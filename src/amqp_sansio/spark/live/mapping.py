@@ -23,7 +23,7 @@ from amqp_sansio.spark.live.spool import read
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo
 from amqp_sansio.spec.values import OpaqueValue, Value
 from amqp_sansio.wire.encoding import encode_map
-from amqp_sansio.wire.headers import decode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers
 from amqp_sansio.wire.types import decode_map
 
 WRITTEN: Final[dict[str, tuple[str, ...]]] = {

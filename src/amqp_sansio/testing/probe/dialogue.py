@@ -18,9 +18,9 @@ from amqp_sansio.spec.execution import Exception_, Sync
 from amqp_sansio.testing.speech.blame import Watch
 from amqp_sansio.testing.speech.step import Step, StepReader
 from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.primitives import frame_header
+from amqp_sansio.wire.segments import FRAME_HEADER_SIZE
 
 ASIDE: Final = 1
 """The offset of the barrier's channel from that of the session."""

@@ -20,9 +20,9 @@ from amqp_sansio.spec.execution import Exception_, Result, Sync
 from amqp_sansio.spec.message import Acquired, DeliveryProperties
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, Voice, speaker_of
-from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, KINDS, LAST_FRAME, LAST_SEGMENT
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 from amqp_sansio.wire.primitives import put_frame_header
+from amqp_sansio.wire.segments import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, KINDS, LAST_FRAME, LAST_SEGMENT
 
 BODY: Final = b"a message"
 RIVAL: Final = "rival"

@@ -11,10 +11,9 @@ from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.testing.transcript import fields_of
-from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.framing import Malformed
-from amqp_sansio.wire.headers import encode_headers
-from amqp_sansio.wire.segments import SegmentReader
+from amqp_sansio.wire.layouts.layout import encode_headers
+from amqp_sansio.wire.segments import SegmentReader, frame_command, frame_control
 
 Speaker: TypeAlias = Literal["client", "server"]
 Said: TypeAlias = bytes | Control | Command

@@ -14,6 +14,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, file, message, queue, stream
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import Array, Map
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.encoding import SHORT, STRUCT_WRITERS, encode_array, encode_map, put_short
 from amqp_sansio.wire.primitives import (
     LENGTH16,
@@ -34,7 +35,6 @@ from amqp_sansio.wire.primitives import (
     u64,
     uuid_of,
 )
-from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.sets import encode_set, read_set
 from amqp_sansio.wire.types import STRUCT_READERS, StructDecoder, read_array, read_map
 

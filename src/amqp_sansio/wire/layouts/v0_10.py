@@ -11,8 +11,8 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import connection, dtx, exchange, execution, file, message, queue, session, stream, tx
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import Array, Map
+from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.encoding import SHORT, encode_array, encode_map, encode_struct32, put_short
-from amqp_sansio.wire.headers import decode_headers, walk_headers
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import (
     CommandReader,
@@ -24,12 +24,13 @@ from amqp_sansio.wire.layouts.layout import (
     command_encoder,
     control_decoder,
     control_encoder,
+    decode_headers,
     decode_one_struct,
     struct_encoder,
+    walk_headers,
 )
 from amqp_sansio.wire.layouts.structs import WRITERS
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_command_head, put_control_head, put_u16, put_u32, u16, u32
-from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.sets import encode_set, read_set
 from amqp_sansio.wire.types import read_fragments, read_map, read_struct32
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.spec import dtx
-from amqp_sansio.wire.headers import decode_headers, walk_headers
 from amqp_sansio.wire.interpreter import Shapes
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import (
@@ -17,8 +16,10 @@ from amqp_sansio.wire.layouts.layout import (
     command_encoder,
     control_decoder,
     control_encoder,
+    decode_headers,
     decode_one_struct,
     struct_encoder,
+    walk_headers,
 )
 from amqp_sansio.wire.layouts.structs import WRITERS
 from amqp_sansio.wire.layouts.v0_10 import (

@@ -13,7 +13,7 @@ from amqp_sansio.broker.model.properties import Properties
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo
 from amqp_sansio.spec.values import Map
-from amqp_sansio.wire.headers import decode_headers, encode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 
 DELIVERY = DeliveryProperties(False, False, True, 12, 2, 1500, 7, 8, "x", "k", "r", 9)
 MESSAGE = MessageProperties(

@@ -27,7 +27,7 @@ from amqp_sansio.spec import exchange, message, queue
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, ErrorCode, FlowMode
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties, Transfer
-from amqp_sansio.wire.headers import decode_headers, encode_headers
+from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 from amqp_sansio.wire.layouts.properties import write_properties
 
 TO_X = Transfer("x", 0, 0)

@@ -22,7 +22,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, file, message, queue, stream, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.layouts.layout import encode_headers
 
 Q, E, H, K = Kind.QUEUE, Kind.EXCHANGE, Kind.HOST, Kind.KEY
 V = Verb

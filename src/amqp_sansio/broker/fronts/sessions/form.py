@@ -14,7 +14,7 @@ from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo
 from amqp_sansio.spec.values import Map
-from amqp_sansio.wire.headers import HEADER_WRITERS, decode_headers, encode_headers
+from amqp_sansio.wire.layouts.layout import HEADER_WRITERS, decode_headers, encode_headers
 from amqp_sansio.wire.primitives import u32
 from amqp_sansio.wire.types import decode_struct32
 

@@ -18,7 +18,7 @@ from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import ErrorCode, RejectCode
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker

@@ -16,9 +16,9 @@ from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.codes import RejectCode
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, Transfer
-from amqp_sansio.wire.headers import decode_headers, encode_headers
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
+from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 from amqp_sansio.wire.primitives import u32
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
