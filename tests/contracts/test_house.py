@@ -93,7 +93,7 @@ REVIEWED = {
     "wire/framing.py": "what a family brings to read frames: its reader and its framing, and the assemblies that they hand out",
     "wire/layouts/layout.py": "the layout of a version of 0-10: its controls, commands, structs and header segments",
     "wire/method_codec.py": "the codec of one older dialect, and the parts of its messages that it encodes and decodes once",
-    "wire/method_reader.py": "one reader: frames, the contents under way, which each frame changes, and the fast way through many",
+    "wire/method_reader.py": "one reader: frames, the contents under way, which each frame changes, the fast way through many",
     "wire/scalars.py": "one table: each type that holds no others, how it is read and how it is written",
     "wire/segments.py": "0-10's frames: their writing, one reader, what they make up, and the fast ways through many alike",
 }
