@@ -42,9 +42,6 @@ COMMON = (
     "config", "conversation.attempts", "conversation.base_client",
     "engine.client_handshake", "engine.connection", "engine.doorstep",
     "engine.findings", "engine.guess", "engine.server_handshake", "protocol", "tables.connection",
-    "wire.codec", "wire.framing", "wire.reading",
-    "engine.ear", "engine.findings", "engine.guess", "engine.observer_snapshot",
-    "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection",
     "wire.codec", "wire.framing",
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""
