@@ -23,7 +23,7 @@ from amqp_sansio.adapters import asyncio, sync, trio
 from amqp_sansio.adapters.asyncio import channels as asyncio_channels
 from amqp_sansio.adapters.sync import channels as sync_channels
 from amqp_sansio.adapters.trio import channels as trio_channels
-from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.errors import AmqpError, EncodeError
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.methods import queue as queues

@@ -7,14 +7,16 @@ from typing import Any, TypeAlias
 import pytest
 from tests.conversation import stage as sessions
 from tests.conversation.channels import stage as channels
+from tests.conversation.stage import staged
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.base_client import BaseClient
+from amqp_sansio.conversation.base_client import BaseClient, Ending
 from amqp_sansio.conversation.channels.client import ChannelClient
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.dialects import AMQP_0_9_1, AMQP_0_10, Dialect
-from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, LocalProtocolError
+from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, LocalProtocolError, SessionLost
 from amqp_sansio.events import Origin
+from amqp_sansio.spec import queue
 from amqp_sansio.wire.codec import Codec
 
 Staged: TypeAlias = sessions.Stage | channels.Stage
@@ -110,3 +112,53 @@ def test_a_client_knows_the_door_of_the_other_family(
     assert client.right_door == ""
     client.receive_data(other.header)
     assert named in client.right_door
+
+
+def test_close_does_not_wait_again_for_a_broker_that_let_one_end_time_out() -> None:
+    client = Client(ClientConfig(), prefix="p")
+    ending = Ending(client, 10.0)
+    assert (ending.timeout, ending.seconds) == (10.0, 10.0)
+    ending.missed()
+    assert (ending.timeout, ending.seconds) == (0.0, 10.0)
+    client.connections += 1  # it came back
+    assert ending.timeout == 10.0
+
+
+def test_a_broker_that_has_spoken_since_is_waited_for_again() -> None:
+    stage = staged()
+    ending = Ending(stage.client, 10.0)
+    ending.missed()
+    assert ending.timeout == 0.0
+    talk = stage.client.open_session()
+    assert ending.timeout == 0.0
+    stage.run()
+    assert talk.attached.done
+    assert ending.timeout == 10.0
+
+
+def test_a_broker_that_makes_progress_has_come_further_however_much_is_sent_meanwhile() -> None:
+    stage = staged()
+    ending = Ending(stage.client, 10.0)
+    talk = stage.client.open_session()
+    before = ending.come(talk)
+    stage.run()
+    talk.execute(queue.Declare("q"))
+    attached = ending.come(talk)
+    talk.publish("", "q", b"x")
+    assert before != attached == ending.come(talk)
+    stage.run()
+    assert ending.come(talk) != attached
+
+
+def test_a_silent_end_names_what_was_awaited_and_what_is_in_doubt() -> None:
+    stage = staged()
+    ending = Ending(stage.client, 10.0)
+    talk = stage.open()
+    sent = talk.publish("", "q", b"x")
+    id = talk.session._outbound.next_id - 1
+    ending.silent(talk, "execution.sync")
+    assert ending.timeout == 0.0
+    for ticket in (sent, talk.ended):
+        with pytest.raises(SessionLost, match=r"no answer to execution.sync within 10.0 seconds") as lost:
+            ticket.result()
+        assert id in lost.value.in_doubt

@@ -11,7 +11,7 @@ from tests.conversation.stage import AT_ONCE, Stage, refuse, staged
 from tests.conversation.staged_line import Cancelled, StagedLine, run
 
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
 from amqp_sansio.conversation.ticket import Ticket

@@ -8,8 +8,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
-from amqp_sansio.conversation.base_client import BaseClient
-from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.base_client import BaseClient, Ending
 from amqp_sansio.conversation.line import Line, Pending
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.errors.checks import check_timeout

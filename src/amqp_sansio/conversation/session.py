@@ -10,8 +10,8 @@ from typing import Final, Self, TypeVar
 from typing_extensions import Unpack
 
 from amqp_sansio.conversation.awaited import AwaitedConnection
+from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.line import Line, Pending
 from amqp_sansio.conversation.message import Message

@@ -15,7 +15,7 @@ from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.adapters.sync.session import Session
 from amqp_sansio.adapters.sync.turns import Turn
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed

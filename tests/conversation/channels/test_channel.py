@@ -8,9 +8,9 @@ import pytest
 from tests.conversation.channels.stage import Stage, staged
 from tests.conversation.staged_line import StagedLine, run
 
+from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.channels.channel import Channel, ChannelConnection
-from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.errors import ChannelClosed, MessageNacked, SubscriptionClosed, TransactionFailed
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import exchange, queue

@@ -12,8 +12,7 @@ from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.line import Line, Pending
 from amqp_sansio.adapters.sync.turns import Turn
 from amqp_sansio.conversation.address import Address
-from amqp_sansio.conversation.base_client import BaseClient
-from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.base_client import BaseClient, Ending
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.errors.checks import check_timeout
 

@@ -15,13 +15,13 @@ from typing_extensions import Unpack
 from amqp_sansio.adapters.sync.base_connection import BaseConnection
 from amqp_sansio.adapters.sync.line import Line, Pending
 from amqp_sansio.adapters.sync.subscription import BaseSubscription
+from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.channels.calls import Fetch
 from amqp_sansio.conversation.channels.client import ChannelClient
 from amqp_sansio.conversation.channels.consumers import Inbox
 from amqp_sansio.conversation.channels.core import ChannelCore
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties
-from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.properties import Arguments, as_arguments
 from amqp_sansio.conversation.ticket import Ticket

@@ -15,8 +15,8 @@ from typing_extensions import Unpack
 from amqp_sansio.adapters.sync.base_connection import BaseConnection
 from amqp_sansio.adapters.sync.line import Line, Pending
 from amqp_sansio.adapters.sync.subscription import BaseSubscription
+from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.properties import Arguments, Body, SessionProperties, as_arguments

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
 from amqp_sansio.adapters.sync.line import Line
-from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.inbox import BaseInbox
 from amqp_sansio.errors import AmqpError, SubscriptionClosed
 from amqp_sansio.errors.checks import SECONDS
