@@ -47,7 +47,7 @@ def held() -> dict[str, object]:
     (served,) = link.server.sessions
     on_asyncio = asyncio.connect(URL)
     on_threads = sync.Connection(on_asyncio.address, on_asyncio._client, None, 1.0)  # as it is before it is open
-    talk = Talk(b"t", 0, lambda: None)
+    talk = Talk(on_asyncio._client, b"t", 0)
     inbox = Inbox(talk, "q", "d", 1, 1, True, False)
     return {
         "ClientConnection": link.client,
@@ -159,7 +159,7 @@ PUBLIC = {
         cancel receive
     """,
     "conversation.Talk": """
-        accept attached detach ended execute failure guard has_room in_flight inboxes lost_before most_in_flight
+        accept attached detach ended execute failure flush guard has_room in_flight inboxes lost_before most_in_flight
         most_in_flight_octets name open_again post prompt publish remade room session
         speakable subscribe sync timeout traces transactions unheard wake
     """,

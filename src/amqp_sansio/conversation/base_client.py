@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias
+
+from typing_extensions import TypeVar
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.causes import KEPT
 from amqp_sansio.conversation.happenings import ClientEvent, Connected, GaveUp
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.tracing import Traces, Tracing
 from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, LocalProtocolError, SessionLost
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, ConnectionRedirected, Event
@@ -28,7 +31,17 @@ Tap: TypeAlias = Callable[[bool, bytes, bool], None]
 """A callback for octets: whether this side sends them, the octets, and whether the connection was open."""
 
 
-class BaseClient:
+M = TypeVar("M", bound=ClientHandshake, default=ClientHandshake, covariant=True)
+
+
+class Owing(Protocol):
+    """A session or a channel that may have something to send before output is taken."""
+
+    def flush(self) -> None:
+        """Sends it."""
+
+
+class BaseClient(Generic[M]):
     """Base of a client: what the program wants of a broker, for as long as the retry policy allows reconnecting.
 
     `opened` is settled with each open connection (after a loss there is a new ticket), `ended` when there will be no further
@@ -39,11 +52,16 @@ class BaseClient:
         self,
         config: ClientConfig,
         *,
+        prefix: str,
         retry: RetryPolicy = NEVER,
         tell: Callable[[ClientEvent], None] = lambda event: None,
         tap: Tap | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         self.config = config
+        self.prefix: Final = prefix
+        """The random prefix of the names of its sessions, or of the tags of its consumers, which no other client uses."""
+        self.traces: Final = None if tracing is None else Traces(tracing, lambda: self.endpoint)
         self.guard: AbstractContextManager[object] = nullcontext()
         """Held during each call: a lock, where several threads make calls."""
         self.retry: Final = retry
@@ -80,17 +98,16 @@ class BaseClient:
         """The first octets from the peer on the present connection, until it is open."""
         self.failure: OSError | None = None
         """The error of the operating system or TLS that ended the present connection."""
-        self._machine: ClientHandshake | None = None
+        self._machine: M | None = None
+        self._owing: Final[dict[Owing, None]] = {}
+        self._numbers = 0  # of sessions or channels opened so far
         self._make()  # raises for a wrong config in the caller, not in a background task
 
     # --- implemented by each family -----------------------------------------------------------------------------------------
 
-    def _make(self) -> ClientHandshake:
+    def _make(self) -> M:
         """Returns the machine of a new connection."""
         raise NotImplementedError
-
-    def flush(self) -> None:
-        """Sends owed accepts, before output is taken."""
 
     @property
     def right_door(self) -> str:
@@ -142,7 +159,18 @@ class BaseClient:
 
     # --- called by the adapter ----------------------------------------------------------------------------------------------
 
-    def begin(self) -> ClientHandshake:
+    def owes(self, part: Owing) -> None:
+        """Notes that a session or channel has something to send before output is taken."""
+        self._owing[part] = None
+
+    def flush(self) -> None:
+        """Lets sessions or channels send what they owe, before output is taken."""
+        if self._owing:
+            for part in list(self._owing):
+                part.flush()
+            self._owing.clear()
+
+    def begin(self) -> M:
         """Begins a new connection and returns its machine; input and output go through this object."""
         self._machine = machine = self._make()
         self.closed = None
@@ -154,7 +182,7 @@ class BaseClient:
         return machine
 
     @property
-    def machine(self) -> ClientHandshake:
+    def machine(self) -> M:
         """The machine of the present connection.  Raises ConnectionClosedError when there is none yet."""
         if self._machine is None:
             raise ConnectionClosedError("a word", "no connection was begun yet")

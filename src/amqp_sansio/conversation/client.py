@@ -11,7 +11,7 @@ from amqp_sansio.conversation.base_client import BaseClient, Tap
 from amqp_sansio.conversation.happenings import ClientEvent, SessionEnded, SessionOpened, SessionResumed
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.talk import Talk
-from amqp_sansio.conversation.tracing import Traces, Tracing
+from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.session import name_of
@@ -30,7 +30,7 @@ from amqp_sansio.events import (
 from amqp_sansio.kernel.timers import earliest
 
 
-class Client(BaseClient):
+class Client(BaseClient[ClientConnection]):
     """A client of a broker with sessions."""
 
     def __init__(
@@ -43,14 +43,9 @@ class Client(BaseClient):
         tap: Tap | None = None,
         tracing: Tracing | None = None,
     ) -> None:
-        super().__init__(config, retry=retry, tell=tell, tap=tap)
-        self.prefix: Final = prefix
-        """The random prefix of its sessions' names, which no other client uses."""
-        self.traces: Final = None if tracing is None else Traces(tracing, lambda: self.endpoint)
+        super().__init__(config, prefix=prefix, retry=retry, tell=tell, tap=tap, tracing=tracing)
         self.talks: Final[dict[bytes, Talk]] = {}
-        self._owing: Final[dict[Talk, None]] = {}
         self._refused: Final[dict[Talk, float]] = {}  # those whose end must follow, with the deadline
-        self._numbers = 0
 
     @property
     def right_door(self) -> str:
@@ -61,12 +56,6 @@ class Client(BaseClient):
         return ClientConnection(self.config, confidential=self.confidential)
 
     @property
-    def machine(self) -> ClientConnection:
-        machine = super().machine
-        assert isinstance(machine, ClientConnection)  # `_make` made it
-        return machine
-
-    @property
     def due(self) -> float | None:
         return earliest(self.machine.due, *self._refused.values()) if self._refused else self.machine.due
 
@@ -74,13 +63,6 @@ class Client(BaseClient):
     def awaits_end(self) -> bool:
         """Whether a refused session has not ended yet: then `due` may be sooner than before octets came."""
         return bool(self._refused)
-
-    def flush(self) -> None:
-        """Lets sessions send the accepts that they owe, before output is taken."""
-        if self._owing:
-            for talk in list(self._owing):
-                talk._say_owed()
-            self._owing.clear()
 
     def _over(self, error: Exception) -> None:
         for talk in list(self.talks.values()):
@@ -101,7 +83,7 @@ class Client(BaseClient):
         octets = name_of(name)
         if octets in self.talks:
             raise LocalProtocolError(f"session.attach of {octets!r}", "in use by this client", ("another name",))
-        talk = self.talks[octets] = Talk(octets, timeout, self.wake, self.guard, self._owing, self.traces)
+        talk = self.talks[octets] = Talk(self, octets, timeout)
         if self._machine is not None and self._machine.is_open:
             try:
                 self._attach(talk)

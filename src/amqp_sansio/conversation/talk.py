@@ -7,7 +7,6 @@ opened again as a new one where it does not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from typing_extensions import Unpack
@@ -18,7 +17,6 @@ from amqp_sansio.conversation.inbox import PREFETCH, Acceptance, Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.properties import Body, PlainHeaders, SessionProperties, encoded, written
 from amqp_sansio.conversation.ticket import Ticket, seen
-from amqp_sansio.conversation.tracing import Traces
 from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.outbound import transfer
 from amqp_sansio.engine.session import Session
@@ -50,7 +48,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import AcceptMode
 
 if TYPE_CHECKING:
-    from amqp_sansio.conversation.inbox import Inbox
+    from amqp_sansio.conversation.client import Client
 
 
 class Failure:
@@ -172,24 +170,17 @@ class Talk:
     """The client's state of one session.
 
     `attached` is settled when the session can be used, `ended` when it is over for good.  Every request returns a `Ticket`,
-    which is settled by the answer, or fails with what happened instead.  `wake` is called when there is something to send.
+    which is settled by the answer, or fails with what happened instead.
     """
 
-    def __init__(
-        self,
-        name: bytes,
-        timeout: int | None,
-        wake: Callable[[], None],
-        guard: AbstractContextManager[object] = nullcontext(),
-        owing: dict[Talk, None] | None = None,
-        traces: Traces | None = None,
-    ) -> None:
+    def __init__(self, client: Client, name: bytes, timeout: int | None) -> None:
+        self._client: Final = client
         self._name = name
-        self.guard: Final = guard
-        self.traces: Final = traces
+        self.guard: Final = client.guard
+        self.traces: Final = client.traces
         self.timeout: Final = timeout
         """Seconds that the peer should keep the session without a connection; 0: not at all; None: for ever."""
-        self.wake: Final = wake
+        self.wake: Final = client.wake
         self._attached: Ticket[None] = Ticket()
         self.ended: Final[Ticket[None]] = Ticket()
         self.inboxes: Final[dict[str, Inbox]] = {}
@@ -201,7 +192,6 @@ class Talk:
         self._was_open = False
         self._first_name: Final = name
         self._session: Session | None = None
-        self._owing: Final = {} if owing is None else owing  # sessions with accepts to send
         self._acceptance: Final = Acceptance()
         self._answers: Final = Answers()
         self._headers: Final = PlainHeaders()
@@ -426,7 +416,7 @@ class Talk:
         """Notes that a message is accepted; returns False for one that cannot be: its session has the reason."""
         if message.session is not self._session or not self._acceptance.note(message.session, message.id):
             return False
-        self._owing[self] = None
+        self._client.owes(self)
         return True
 
     @property
@@ -437,7 +427,7 @@ class Talk:
         windows = [each._window for each in self.inboxes.values() if each.explicit]
         return len(self._acceptance.ids) < min(windows, default=0) // 2
 
-    def _say_owed(self) -> None:
+    def flush(self) -> None:
         """Sends the pending accepts, before output is taken, unless they wait for more."""
         if not self._gathers:
             self._flush()

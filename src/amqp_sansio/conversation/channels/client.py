@@ -14,7 +14,7 @@ from amqp_sansio.conversation.channels.topology import TRIES, Chosen, Restoring,
 from amqp_sansio.conversation.happenings import ClientEvent
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.conversation.tracing import Traces, Tracing
+from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.dialects import DIALECTS
 from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.engine.sasl import AmqPlain, CramMd5, Plain, Scram
@@ -40,7 +40,7 @@ ChannelClientEvent: TypeAlias = (
 """Events of a client of channels, as `on_event` gets them."""
 
 
-class ChannelClient(BaseClient):
+class ChannelClient(BaseClient[ChannelClientConnection]):
     """A client of a broker with channels.
 
     After a loss of the connection, if the retry policy allows reconnecting, it first declares the topology again, then opens
@@ -61,28 +61,17 @@ class ChannelClient(BaseClient):
         tap: Tap | None = None,
         tracing: Tracing | None = None,
     ) -> None:
-        super().__init__(config, retry=retry, tell=tell, tap=tap)
-        self.prefix: Final = prefix
-        """How the tags of its consumers begin."""
+        super().__init__(config, prefix=prefix, retry=retry, tell=tell, tap=tap, tracing=tracing)
         self.topology: Final = Topology(topology if retry.attempts != 0 else nothing, config.limits.declared)
-        self.traces: Final = None if tracing is None else Traces(tracing, lambda: self.endpoint)
         self._tell: Final = tell
         self.cores: Final[dict[ChannelCore, None]] = {}
         self._by_number: Final[dict[int, ChannelCore]] = {}
         self._restoring: Restoring | None = None
         self._later: Final[dict[ChannelCore, float]] = {}  # to be opened once more, and when
-        self._owing: Final[dict[ChannelCore, None]] = {}
         self._updating: Ticket[None] | None = None
-        self._numbers = 0
 
     def _make(self) -> ChannelClientConnection:
         return ChannelClientConnection(self.config, confidential=self.confidential)
-
-    @property
-    def machine(self) -> ChannelClientConnection:
-        machine = super().machine
-        assert isinstance(machine, ChannelClientConnection)  # `_make` made it
-        return machine
 
     @property
     def right_door(self) -> str:
@@ -107,17 +96,6 @@ class ChannelClient(BaseClient):
     def blocked(self) -> bool:
         """Whether the broker takes no published messages, because it is short of memory or disk."""
         return self._machine is not None and self._machine.blocked
-
-    def owes(self, core: ChannelCore) -> None:
-        """Notes that a channel has something to send before output is taken."""
-        self._owing[core] = None
-
-    def flush(self) -> None:
-        """Lets channels send what they owe, before output is taken."""
-        if self._owing:
-            for core in list(self._owing):
-                core.flush()
-            self._owing.clear()
 
     def open_channel(self, confirms: bool = True) -> ChannelCore:
         """Returns a channel, opened as soon as there is an open connection."""
