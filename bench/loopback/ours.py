@@ -21,7 +21,7 @@ def sync(url: str, case: str, count: int, meter: Meter) -> None:
     """Blocking code."""
     with blocking.connect(url) as connection, connection.session() as session:
         if case == "window":
-            session._talk.most_in_flight = AHEAD
+            session._core.most_in_flight = AHEAD
         _blocking(session, case, count, meter)
 
 
@@ -94,7 +94,7 @@ def _blocking(session: blocking.Session | blocking_channels.Channel, case: str, 
 
 async def _awaiting_session(session: Session, case: str, count: int, meter: Meter) -> None:
     if case == "window":
-        session._talk.most_in_flight = AHEAD
+        session._core.most_in_flight = AHEAD
     await _awaiting(session, case, count, meter)
 
 

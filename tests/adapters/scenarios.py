@@ -327,7 +327,7 @@ def test_a_slow_socket_stops_the_publisher_and_memory_stays_flat(loop: Loop) -> 
     async def main(served: Served) -> None:
         sent = peak = 0
         async with loop.connect(served.url, close_timeout=1.0) as connection, connection.session() as session:
-            session._talk.most_in_flight_octets = 10**12
+            session._core.most_in_flight_octets = 10**12
             served.silence()
             tracemalloc.start()
             try:
@@ -505,7 +505,7 @@ def test_two_tasks_on_one_session(loop: Loop) -> None:
         found: list[bytes] = []
         async with loop.connect(served.url) as connection, connection.session() as session:
             await session.execute(queue.Declare("q"))
-            session._talk.most_in_flight = 5
+            session._core.most_in_flight = 5
 
             async def publish() -> None:
                 for number in range(100):

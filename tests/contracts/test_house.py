@@ -73,7 +73,7 @@ REVIEWED = {
     "captures/replay/sessions.py": "one attachment of a session, and the sessions of a connection, whose rows it writes",
     "conversation/channels/core.py": "one channel of a client: its calls, its messages, and its transactions",
     "conversation/session.py": "one session for asynchronous code: every call, most of the lines as a signature",
-    "conversation/talk.py": "one session of a client: its calls, and what becomes of them",
+    "conversation/session_core.py": "one session of a client: its calls, and what becomes of them",
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
     "engine/channels/base.py": "one channel in either role: its state, what it sends, and every way to end",
     "engine/connection.py": "one connection, and what endpoints see of it: what comes and goes, its time, and every way to end",

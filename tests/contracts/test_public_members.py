@@ -30,7 +30,7 @@ from amqp_sansio.broker import Broker
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.session import Session as AwaitedSession
 from amqp_sansio.conversation.session import Subscription as AwaitedSubscription
-from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.session_core import SessionCore
 from amqp_sansio.testing.link import Link
 
 URL = "amqp://127.0.0.1"
@@ -47,8 +47,8 @@ def held() -> dict[str, object]:
     (served,) = link.server.sessions
     on_asyncio = asyncio.connect(URL)
     on_threads = sync.Connection(on_asyncio.address, on_asyncio._client, None, 1.0)  # as it is before it is open
-    talk = Talk(on_asyncio._client, b"t", 0)
-    inbox = Inbox(talk, "q", "d", 1, 1, True, False)
+    core = SessionCore(on_asyncio._client, b"t", 0)
+    inbox = Inbox(core, "q", "d", 1, 1, True, False)
     return {
         "ClientConnection": link.client,
         "ServerConnection": link.server,
@@ -63,13 +63,13 @@ def held() -> dict[str, object]:
         "Broker": (broker := Broker()),
         "Peer": broker.connect(),
         "sync.Connection": on_threads,
-        "sync.Session": SyncSession(talk, on_threads._line, on_threads._ending),
+        "sync.Session": SyncSession(core, on_threads._line, on_threads._ending),
         "sync.Subscription": SyncSubscription(inbox, on_threads._line, on_threads._ending),
         "asyncio.Connection": on_asyncio,
         "trio.Connection": trio.connect(URL),
-        "conversation.Session": AwaitedSession(talk, on_asyncio._line, on_asyncio._ending),
+        "conversation.Session": AwaitedSession(core, on_asyncio._line, on_asyncio._ending),
         "conversation.Subscription": AwaitedSubscription(inbox, on_asyncio._line, on_asyncio._ending),
-        "conversation.Talk": talk,
+        "conversation.SessionCore": core,
         "conversation.Inbox": inbox,
     }
 
@@ -158,14 +158,14 @@ PUBLIC = {
     "conversation.Subscription": """
         cancel receive
     """,
-    "conversation.Talk": """
-        accept attached detach ended execute failure flush guard has_room in_flight inboxes lost_before most_in_flight
-        most_in_flight_octets name open_again post prompt publish remade room session
+    "conversation.SessionCore": """
+        accept attached close ended execute failure flush guard has_room in_flight inboxes lost_before most_in_flight
+        most_in_flight_octets name open_again over post prompt publish remade room session
         speakable subscribe sync timeout traces transactions unheard wake
     """,
     "conversation.Inbox": """
         browse cancel closed destination error explicit messages more must_be_open octets prefetch queue reject settle take
-        talk
+        core
     """,
 }
 
@@ -179,7 +179,7 @@ def test_every_object_that_a_program_holds_is_listed() -> None:
     assert list(held()) == list(PUBLIC)
 
 
-SETTINGS = {"conversation.Talk.most_in_flight", "conversation.Talk.most_in_flight_octets"}
+SETTINGS = {"conversation.SessionCore.most_in_flight", "conversation.SessionCore.most_in_flight_octets"}
 """What a program may assign to."""
 
 

@@ -144,7 +144,7 @@ def test_without_time_a_message_is_sent_where_there_is_room(case: Case, timeout:
     async def main(connection: Any, session: Any) -> None:
         await (await session.send("", "q", b"room", timeout=timeout))
         inner = getattr(session, "inner", session)
-        counts, name = (inner._core.in_flight, "most") if case.channels else (inner._talk, "most_in_flight")
+        counts, name = (inner._core.in_flight, "most") if case.channels else (inner._core, "most_in_flight")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(counts, name, 0)
             with pytest.raises(TimeoutError):

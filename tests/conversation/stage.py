@@ -10,7 +10,7 @@ from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.retry import RetryPolicy
-from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.session_core import SessionCore
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.spec import execution
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
@@ -73,12 +73,12 @@ class Stage:
             pass
         self.peer.data_to_send()
 
-    def open(self, name: str | None = None, timeout: int | None = 0) -> Talk:
+    def open(self, name: str | None = None, timeout: int | None = 0) -> SessionCore:
         """A session that is attached."""
-        talk = self.client.open_session(name, timeout)
+        core = self.client.open_session(name, timeout)
         self.run()
-        assert talk.speakable
-        return talk
+        assert core.speakable
+        return core
 
     def get(self, ticket: Ticket[Value]) -> Value:
         """The value of a ticket, which the next octets bring."""
@@ -98,11 +98,11 @@ def staged(**settings: object) -> Stage:
     return stage
 
 
-def refuse(stage: Stage, talk: Talk) -> None:
+def refuse(stage: Stage, core: SessionCore) -> None:
     """The other side refuses something, nobody knows what, and does not detach the session."""
     stage.run()
     assert stage.peer is not None
-    session = service(stage.peer)._connection.session_named(talk.name)
+    session = service(stage.peer)._connection.session_named(core.name)
     assert session is not None
     session.sync()  # behind a command-point
     stage.run()

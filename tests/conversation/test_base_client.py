@@ -129,36 +129,36 @@ def test_a_broker_that_has_spoken_since_is_waited_for_again() -> None:
     ending = Ending(stage.client, 10.0)
     ending.missed()
     assert ending.timeout == 0.0
-    talk = stage.client.open_session()
+    core = stage.client.open_session()
     assert ending.timeout == 0.0
     stage.run()
-    assert talk.attached.done
+    assert core.attached.done
     assert ending.timeout == 10.0
 
 
 def test_a_broker_that_makes_progress_has_come_further_however_much_is_sent_meanwhile() -> None:
     stage = staged()
     ending = Ending(stage.client, 10.0)
-    talk = stage.client.open_session()
-    before = ending.come(talk)
+    core = stage.client.open_session()
+    before = ending.come(core)
     stage.run()
-    talk.execute(queue.Declare("q"))
-    attached = ending.come(talk)
-    talk.publish("", "q", b"x")
-    assert before != attached == ending.come(talk)
+    core.execute(queue.Declare("q"))
+    attached = ending.come(core)
+    core.publish("", "q", b"x")
+    assert before != attached == ending.come(core)
     stage.run()
-    assert ending.come(talk) != attached
+    assert ending.come(core) != attached
 
 
 def test_a_silent_end_names_what_was_awaited_and_what_is_in_doubt() -> None:
     stage = staged()
     ending = Ending(stage.client, 10.0)
-    talk = stage.open()
-    sent = talk.publish("", "q", b"x")
-    id = talk.session._outbound.next_id - 1
-    ending.silent(talk, "execution.sync")
+    core = stage.open()
+    sent = core.publish("", "q", b"x")
+    id = core.session._outbound.next_id - 1
+    ending.silent(core, "execution.sync")
     assert ending.timeout == 0.0
-    for ticket in (sent, talk.ended):
+    for ticket in (sent, core.ended):
         with pytest.raises(SessionLost, match=r"no answer to execution.sync within 10.0 seconds") as lost:
             ticket.result()
         assert id in lost.value.in_doubt

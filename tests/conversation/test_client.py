@@ -17,9 +17,9 @@ from amqp_sansio.spec.codes import CloseCode
 
 def test_sessions_may_be_wanted_before_there_is_a_connection() -> None:
     stage = Stage()
-    talk = stage.client.open_session("early")
+    core = stage.client.open_session("early")
     stage.connect()
-    assert talk.speakable
+    assert core.speakable
     assert stage.client.opened.result().virtual_host == ""
     assert stage.client.connections == 1
 
@@ -37,31 +37,31 @@ def test_a_broker_that_never_answers_our_detach_uses_up_the_channels_and_gives_t
     stage = staged(retry=NEVER, server=ServerConfig(channel_max=4))
     late = b""
     for number in range(4):
-        stage.open(f"session {number}").detach()
+        stage.open(f"session {number}").close()
         late = stage.client.machine.data_to_send()
     with pytest.raises(LimitError, match="channels"):
         stage.client.open_session()
     with pytest.raises(LocalProtocolError, match="in use by this client"):
         stage.client.open_session("session 3")
-    assert len(stage.client.talks) == 4
+    assert len(stage.client.cores) == 4
     assert stage.peer is not None
     stage.peer.receive_data(late)
     stage.broker.tick(stage.now)
     list(stage.broker.events())
     stage.run()
-    assert len(stage.client.talks) == 3
+    assert len(stage.client.cores) == 3
     stage.open("session 3")
 
 
 def test_a_clean_end() -> None:
     stage = staged()
-    talk = stage.open()
+    core = stage.open()
     ended = stage.client.close()
     stage.run()
     assert stage.client.machine.finished
     stage.client.give_up(ConnectionLost("over"))
     assert ended.result() is None
-    assert isinstance(talk.ended.error, SessionLost)
+    assert isinstance(core.ended.error, SessionLost)
     with pytest.raises(ConnectionClosedError):
         stage.client.open_session()
     assert stage.client.close() is ended
@@ -79,12 +79,12 @@ def test_a_connection_that_is_not_open_is_left_at_once() -> None:
 
 def test_a_client_that_never_reconnects_loses_everything_with_the_connection() -> None:
     stage = staged(retry=NEVER)
-    talk = stage.open(timeout=600)
-    waiting = talk.execute(queue.Declare("q"))
+    core = stage.open(timeout=600)
+    waiting = core.execute(queue.Declare("q"))
     stage.cut()
     assert not stage.client.comes_back
     assert isinstance(waiting.error, SessionLost)
-    assert isinstance(talk.ended.error, SessionLost)
+    assert isinstance(core.ended.error, SessionLost)
 
 
 def test_after_a_loss_there_is_a_new_wait_for_the_next_connection() -> None:
@@ -101,10 +101,10 @@ def test_after_a_loss_there_is_a_new_wait_for_the_next_connection() -> None:
 
 def test_giving_up_fails_every_pending_call() -> None:
     stage = Stage()
-    talk = stage.client.open_session()
+    core = stage.client.open_session()
     stage.client.begin()
     stage.client.give_up(OSError("no"))
-    for ticket in (stage.client.opened, stage.client.ended, talk.attached):
+    for ticket in (stage.client.opened, stage.client.ended, core.attached):
         assert ticket.error is not None
 
 
@@ -126,13 +126,13 @@ def test_a_session_that_this_connection_cannot_carry_is_over_and_the_others_are_
     assert two.ended.error is not None
     with pytest.raises(Exception, match="sessions"):
         stage.client.open_session()
-    assert list(stage.client.talks) == [one.name]
+    assert list(stage.client.cores) == [one.name]
 
 
 def test_a_session_left_in_the_middle_of_a_loss_ended_well() -> None:
     stage = staged()
-    talk = stage.open(timeout=600)
-    ended = talk.detach()
+    core = stage.open(timeout=600)
+    ended = core.close()
     stage.cut()
     assert ended.result() is None
 
@@ -148,7 +148,7 @@ def test_events_of_sessions_that_nobody_knows_are_nobodys() -> None:
     stage.run()
     session.detach()
     stage.run()
-    assert stage.client.talks == {}
+    assert stage.client.cores == {}
 
 
 def test_what_came_happens_in_the_tick_behind_it_by_the_clock_of_that() -> None:
@@ -175,9 +175,9 @@ def test_a_connection_lasted_until_its_end_however_quiet_it_was() -> None:
 
 def test_a_connection_is_of_use_once_something_was_answered() -> None:
     stage = staged()
-    talk = stage.open()
+    core = stage.open()
     assert not stage.client.useful
-    talk.execute(queue.Declare("q"))
+    core.execute(queue.Declare("q"))
     stage.run()
     assert stage.client.useful
 
@@ -189,9 +189,9 @@ def test_the_impossible_raises_at_its_caller() -> None:
 
 def test_a_connection_is_useful_when_something_came_of_it_and_not_before() -> None:
     stage = staged()
-    talk = stage.open(timeout=600)
+    core = stage.open(timeout=600)
     useful = [stage.client.useful]
-    stage.get(talk.execute(queue.Declare("q")))
+    stage.get(core.execute(queue.Declare("q")))
     useful.append(stage.client.useful)
     stage.cut()
     stage.connect()

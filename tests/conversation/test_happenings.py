@@ -30,8 +30,8 @@ def test_a_session_that_is_kept_is_resumed() -> None:
     events = told(stage)
     stage.client.endpoint = "h:1"
     stage.connect()
-    talk = stage.open(timeout=60)
-    name = talk.name
+    core = stage.open(timeout=60)
+    name = core.name
     stage.cut()
     stage.connect()
     assert events == [Connected("h:1", 1), SessionOpened(name, False), Connected("h:1", 2), SessionResumed(name)]
@@ -40,25 +40,25 @@ def test_a_session_that_is_kept_is_resumed() -> None:
 def test_a_session_that_is_not_kept_is_opened_again_and_what_is_in_doubt_is_named() -> None:
     stage = Stage(server=ServerConfig(session_timeout=0))
     stage.connect()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    events, name = told(stage), talk.name
-    talk.publish("", "q", b"x")
-    id = talk.session._outbound.next_id - 1
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    events, name = told(stage), core.name
+    core.publish("", "q", b"x")
+    id = core.session._outbound.next_id - 1
     stage.cut()
     stage.connect()
     ended, connected, opened = events
     assert isinstance(ended, SessionEnded)
     assert (ended.session, ended.in_doubt, connected) == (name, RangeSet.of(id), Connected("", 2))
-    assert opened == SessionOpened(talk.name, True)
+    assert opened == SessionOpened(core.name, True)
 
 
 def test_the_client_reports_a_refusal_once() -> None:
     stage = Stage()
     stage.connect()
-    talk = stage.open()
+    core = stage.open()
     events = told(stage)
-    refuse(stage, talk)
+    refuse(stage, core)
     (ended,) = events
     assert isinstance(ended, SessionEnded)
     assert ended.cause.startswith("the other side answers 542")

@@ -10,7 +10,7 @@ from tests.conversation.stage import Stage, staged
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.session_core import SessionCore
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import CommandReceived, Event
 from amqp_sansio.spec import queue
@@ -19,16 +19,16 @@ from amqp_sansio.spec.codes import RejectCode
 
 def holding(
     count: int, timeout: int = 600, config: ClientConfig | None = None, prefetch: int = PREFETCH
-) -> tuple[Stage, Talk, list[Message], list[Event]]:
+) -> tuple[Stage, SessionCore, list[Message], list[Event]]:
     """Somebody who holds messages, and what the broker hears from now on."""
     stage = staged(config=config)
-    talk = stage.open(timeout=timeout)
-    stage.get(talk.execute(queue.Declare("q")))
+    core = stage.open(timeout=timeout)
+    stage.get(core.execute(queue.Declare("q")))
     for number in range(count):
-        if not talk.has_room:
+        if not core.has_room:
             stage.run()
-        talk.publish("", "q", b"%d" % number)
-    inbox = talk.subscribe("q", prefetch=prefetch)
+        core.publish("", "q", b"%d" % number)
+    inbox = core.subscribe("q", prefetch=prefetch)
     stage.run()
     held = list(inbox.messages)
     inbox.messages.clear()
@@ -42,7 +42,7 @@ def holding(
         return happened
 
     stage.broker.next_event = next_event  # type: ignore[assignment, method-assign]
-    return stage, talk, held, heard
+    return stage, core, held, heard
 
 
 def said(heard: list[Event]) -> list[str]:
@@ -70,8 +70,8 @@ def test_as_many_words_as_it_takes_where_the_ids_are_scattered() -> None:
 
 def test_cancel_releases_scattered_messages_in_as_many_commands_as_frames_need() -> None:
     """Two subscriptions of a session take turns, so that the ids of each are scattered."""
-    stage, talk, _, heard = holding(2200, config=ClientConfig(max_frame_size=4096), prefetch=1)
-    inboxes = [talk.subscribe("q", prefetch=1100) for _ in range(2)]
+    stage, core, _, heard = holding(2200, config=ClientConfig(max_frame_size=4096), prefetch=1)
+    inboxes = [core.subscribe("q", prefetch=1100) for _ in range(2)]
     stage.run()
     stage.get(inboxes[0].cancel())
     stage.run()
@@ -80,66 +80,66 @@ def test_cancel_releases_scattered_messages_in_as_many_commands_as_frames_need()
 
 
 def test_a_failed_transaction_releases_what_it_had_accepted_in_as_many_commands_as_frames_need() -> None:
-    stage, talk, held, heard = holding(1100, config=ClientConfig(max_frame_size=4096), prefetch=1100)
-    talk.transactions.begin()
+    stage, core, held, heard = holding(1100, config=ClientConfig(max_frame_size=4096), prefetch=1100)
+    core.transactions.begin()
     for each in held[::2]:
         each.accept()
-    talk.transactions.abandon()
+    core.transactions.abandon()
     stage.run()
     assert said(heard)[-3:] == ["tx.rollback", "message.release", "message.release"]
 
 
 def test_in_a_block_they_wait_for_half_a_window_or_for_its_end() -> None:
     """Who answers each message was heard to accept each by itself, behind the answer before."""
-    stage, talk, held, heard = holding(20, prefetch=20)
-    talk.transactions.begin()
+    stage, core, held, heard = holding(20, prefetch=20)
+    core.transactions.begin()
     for each in held:
         each.accept()
-        talk.publish("", "q", b"answer")
+        core.publish("", "q", b"answer")
         stage.run()
-    stage.get(talk.transactions.finish())
+    stage.get(core.transactions.finish())
     assert said(heard) == ["tx.select", "message.accept", "message.accept", "tx.commit"]
     assert stage.broker.host("").queues["q"].messages == 20
 
 
 def test_in_a_block_a_window_that_is_closed_is_opened() -> None:
-    stage, talk, held, heard = holding(20, prefetch=8)
-    (inbox,) = talk.inboxes.values()
-    talk.transactions.begin()
+    stage, core, held, heard = holding(20, prefetch=8)
+    (inbox,) = core.inboxes.values()
+    core.transactions.begin()
     for each in held[:3]:  # the other five are not accepted yet
         each.accept()
     stage.run()
     assert (len(held), said(heard), inbox.take()) == (8, ["tx.select"], None)
     stage.get(inbox.more)
     assert len(inbox.messages) == 3
-    talk.transactions.abandon()
+    core.transactions.abandon()
     stage.run()
     assert stage.broker.host("").queues["q"].messages == 20
 
 
 def test_in_a_block_a_bound_of_octets_is_not_kept_closed() -> None:
-    stage, talk, _, _ = holding(0)
-    stage.get(next(iter(talk.inboxes.values())).cancel())
-    inbox = talk.subscribe("q", prefetch=100, octets=100)
+    stage, core, _, _ = holding(0)
+    stage.get(next(iter(core.inboxes.values())).cancel())
+    inbox = core.subscribe("q", prefetch=100, octets=100)
     for _ in range(20):
-        talk.publish("", "q", b"five!")
+        core.publish("", "q", b"five!")
     stage.run()
-    talk.transactions.begin()
+    core.transactions.begin()
     for _ in range(20):
         if not inbox.messages:
             stage.get(inbox.more)
         message = inbox.take()
         assert message is not None
         message.accept()
-    stage.get(talk.transactions.finish())
+    stage.get(core.transactions.finish())
     assert stage.broker.host("").queues["q"].messages == 0
 
 
 def test_later_commands_arrive_after_them() -> None:
-    stage, talk, held, heard = holding(4)
+    stage, core, held, heard = holding(4)
     held[0].accept()
     held[1].accept()
-    talk.execute(queue.Query("q"))
+    core.execute(queue.Query("q"))
     held[2].accept()
     held[3].release()
     stage.run()
@@ -165,29 +165,29 @@ def test_messages_accepted_during_a_reconnect_are_sent_after_it() -> None:
 
 
 def test_messages_of_a_session_that_is_lost_come_again() -> None:
-    stage, talk, held, _ = holding(2, timeout=0)
+    stage, core, held, _ = holding(2, timeout=0)
     held[0].accept()
     stage.cut()
     with pytest.raises(SessionDetachedError):
         held[1].accept()
     stage.connect()
-    stage.get(talk.sync())
+    stage.get(core.sync())
     assert stage.broker.host("").queues["q"].messages == 2
 
 
 def test_leaving_sends_them_before() -> None:
-    stage, talk, held, _ = holding(1)
+    stage, core, held, _ = holding(1)
     held[0].accept()
-    stage.get(talk.detach())
+    stage.get(core.close())
     assert stage.broker.host("").queues["q"].messages == 0
 
 
 def test_a_message_that_was_only_browsed_cannot_be_accepted() -> None:
     stage = staged()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    talk.publish("", "q", b"x")
-    inbox = talk.subscribe("q", browse=True)
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    core.publish("", "q", b"x")
+    inbox = core.subscribe("q", browse=True)
     stage.run()
     message = inbox.take()
     assert message is not None
@@ -195,15 +195,15 @@ def test_a_message_that_was_only_browsed_cannot_be_accepted() -> None:
         message.accept()
 
 
-def filled(count: int, **settings: object) -> tuple[Stage, Talk]:
+def filled(count: int, **settings: object) -> tuple[Stage, SessionCore]:
     """A queue "q" with messages on it, and a session."""
     stage = staged()
-    talk = stage.open(timeout=600)
-    stage.get(talk.execute(queue.Declare("q")))
+    core = stage.open(timeout=600)
+    stage.get(core.execute(queue.Declare("q")))
     for number in range(count):
-        talk.publish("", "q", str(number).encode())
+        core.publish("", "q", str(number).encode())
         stage.run()
-    return stage, talk
+    return stage, core
 
 
 def bodies(inbox: Inbox) -> list[bytes]:
@@ -212,8 +212,8 @@ def bodies(inbox: Inbox) -> list[bytes]:
 
 @pytest.mark.parametrize("accept", [True, False])
 def test_no_more_comes_than_is_prefetched(accept: bool) -> None:
-    stage, talk = filled(20)
-    inbox = talk.subscribe("q", prefetch=4, accept=accept)
+    stage, core = filled(20)
+    inbox = core.subscribe("q", prefetch=4, accept=accept)
     stage.run()
     assert bodies(inbox) == [b"0", b"1", b"2", b"3"]
     for _ in range(8):
@@ -227,8 +227,8 @@ def test_no_more_comes_than_is_prefetched(accept: bool) -> None:
 
 
 def test_a_consumer_that_does_not_settle_gets_nothing_more() -> None:
-    stage, talk = filled(20)
-    inbox = talk.subscribe("q", prefetch=4)
+    stage, core = filled(20)
+    inbox = core.subscribe("q", prefetch=4)
     stage.run()
     for _ in range(4):
         inbox.take()
@@ -239,8 +239,8 @@ def test_a_consumer_that_does_not_settle_gets_nothing_more() -> None:
 @given(st.lists(st.sampled_from(["take", "accept", "release", "reject", "run"]), max_size=60), st.integers(1, 5))
 def test_never_more_than_the_prefetch_is_here_and_unsettled(steps: list[str], prefetch: int) -> None:
     """However a consumer takes and settles, what is here and not settled is never more than it prefetches."""
-    stage, talk = filled(10)
-    inbox = talk.subscribe("q", prefetch=prefetch)
+    stage, core = filled(10)
+    inbox = core.subscribe("q", prefetch=prefetch)
     held = []
     for step in steps:
         if step == "run":
@@ -255,18 +255,18 @@ def test_never_more_than_the_prefetch_is_here_and_unsettled(steps: list[str], pr
 
 
 def test_octets_are_bounded_too() -> None:
-    stage, talk = filled(0)
+    stage, core = filled(0)
     for _ in range(10):
-        talk.publish("", "q", b"x" * 1000)
+        core.publish("", "q", b"x" * 1000)
     stage.run()
-    inbox = talk.subscribe("q", prefetch=100, octets=3000, accept=False)
+    inbox = core.subscribe("q", prefetch=100, octets=3000, accept=False)
     stage.run()
     assert 1 <= len(inbox.messages) <= 3
 
 
 def test_an_accepted_message_is_not_accepted_again() -> None:
-    stage, talk = filled(1)
-    inbox = talk.subscribe("q")
+    stage, core = filled(1)
+    inbox = core.subscribe("q")
     stage.run()
     message = inbox.take()
     assert message is not None
@@ -278,8 +278,8 @@ def test_an_accepted_message_is_not_accepted_again() -> None:
 
 
 def test_a_released_message_comes_again_and_a_rejected_one_does_not() -> None:
-    stage, talk = filled(2)
-    inbox = talk.subscribe("q")
+    stage, core = filled(2)
+    inbox = core.subscribe("q")
     stage.run()
     first, second = inbox.take(), inbox.take()
     assert first is not None
@@ -291,16 +291,16 @@ def test_a_released_message_comes_again_and_a_rejected_one_does_not() -> None:
 
 
 def test_browsing_leaves_the_messages() -> None:
-    stage, talk = filled(3)
-    inbox = talk.subscribe("q", browse=True, accept=False)
+    stage, core = filled(3)
+    inbox = core.subscribe("q", browse=True, accept=False)
     stage.run()
     assert bodies(inbox) == [b"0", b"1", b"2"]
     assert stage.depth("q") == 3
 
 
 def test_a_cancelled_subscription_gives_back_what_nobody_took() -> None:
-    stage, talk = filled(5)
-    inbox = talk.subscribe("q")
+    stage, core = filled(5)
+    inbox = core.subscribe("q")
     stage.run()
     taken = inbox.take()
     assert taken is not None
@@ -316,8 +316,8 @@ def test_a_cancelled_subscription_gives_back_what_nobody_took() -> None:
 
 
 def test_messages_that_cross_the_cancel_are_given_back() -> None:
-    stage, talk = filled(5)
-    inbox = talk.subscribe("q")
+    stage, core = filled(5)
+    inbox = core.subscribe("q")
     cancelled = inbox.cancel()
     stage.get(cancelled)
     stage.run()
@@ -325,12 +325,12 @@ def test_messages_that_cross_the_cancel_are_given_back() -> None:
 
 
 def test_more_tells_of_messages_and_of_the_end() -> None:
-    stage, talk = filled(0)
-    inbox = talk.subscribe("q")
+    stage, core = filled(0)
+    inbox = core.subscribe("q")
     more = inbox.more
     assert more is inbox.more
     assert not more.done
-    talk.publish("", "q", b"x")
+    core.publish("", "q", b"x")
     stage.get(more)
     assert inbox.more.done
     inbox.take()
@@ -340,8 +340,8 @@ def test_more_tells_of_messages_and_of_the_end() -> None:
 
 
 def test_what_is_settled_during_a_reconnect_is_sent_after_it() -> None:
-    stage, talk = filled(3)
-    inbox = talk.subscribe("q")
+    stage, core = filled(3)
+    inbox = core.subscribe("q")
     stage.run()
     stage.cut()
     first, second = inbox.take(), inbox.take()
@@ -355,24 +355,24 @@ def test_what_is_settled_during_a_reconnect_is_sent_after_it() -> None:
 
 
 def test_a_subscription_cancelled_while_the_connection_is_made_again_stays_cancelled() -> None:
-    stage, talk = filled(3)
-    inbox = talk.subscribe("q")
+    stage, core = filled(3)
+    inbox = core.subscribe("q")
     stage.run()
     stage.cut()
     assert inbox.cancel().done
     stage.connect()
-    stage.get(talk.sync())
+    stage.get(core.sync())
     assert stage.depth("q") == 3
     assert stage.broker.host("").queues["q"].subscribers == 0
 
 
 def test_on_a_session_made_again_one_is_subscribed_again_and_old_messages_are_gone() -> None:
     stage = staged()
-    talk = stage.open(timeout=0)
-    stage.get(talk.execute(queue.Declare("q")))
+    core = stage.open(timeout=0)
+    stage.get(core.execute(queue.Declare("q")))
     for number in range(3):
-        talk.publish("", "q", str(number).encode())
-    inbox = talk.subscribe("q")
+        core.publish("", "q", str(number).encode())
+    inbox = core.subscribe("q")
     stage.run()
     old = inbox.take()
     assert old is not None
@@ -388,12 +388,12 @@ def test_on_a_session_made_again_one_is_subscribed_again_and_old_messages_are_go
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=30), st.integers(1, 12), st.integers(450, 900), st.booleans())
 def test_credit_in_octets_neither_starves_nor_overruns(sizes: list[int], prefetch: int, octets: int, accept: bool) -> None:
     stage = staged()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
     for size in sizes:
-        talk.publish("", "q", b"x" * size)
+        core.publish("", "q", b"x" * size)
     stage.run()
-    inbox = talk.subscribe("q", prefetch=prefetch, octets=octets, accept=accept)
+    inbox = core.subscribe("q", prefetch=prefetch, octets=octets, accept=accept)
     found: list[int] = []
     while True:
         stage.run()
@@ -411,8 +411,8 @@ def test_credit_in_octets_neither_starves_nor_overruns(sizes: list[int], prefetc
 
 def test_credit_is_granted_again_when_half_of_it_is_used() -> None:
     """Not with each message: that would be a word for each; and not at the end: then nothing would be on its way."""
-    stage, talk = filled(20)
-    inbox = talk.subscribe("q", prefetch=6, accept=False)
+    stage, core = filled(20)
+    inbox = core.subscribe("q", prefetch=6, accept=False)
     stage.run()
     taken: list[int] = []
     for _ in range(6):
@@ -423,35 +423,35 @@ def test_credit_is_granted_again_when_half_of_it_is_used() -> None:
 
 
 def test_what_is_here_may_be_taken_while_the_connection_is_made_again() -> None:
-    stage, talk = filled(4)
-    inbox = talk.subscribe("q", prefetch=4, accept=False)
+    stage, core = filled(4)
+    inbox = core.subscribe("q", prefetch=4, accept=False)
     stage.run()
     stage.cut()
     found = [inbox.take() for _ in range(4)]
     assert [message and message.body for message in found] == [b"0", b"1", b"2", b"3"]
     stage.connect()
-    talk.publish("", "q", b"4")
+    core.publish("", "q", b"4")
     stage.run()
-    talk.publish("", "q", b"5")
+    core.publish("", "q", b"5")
     stage.run()
     assert bodies(inbox) == [b"4", b"5"]
 
 
 def test_a_subscription_that_was_cancelled_is_forgotten() -> None:
-    stage, talk = filled(1)
-    inbox = talk.subscribe("q")
+    stage, core = filled(1)
+    inbox = core.subscribe("q")
     stage.run()
-    assert [*talk.inboxes.values()] == [inbox]
+    assert [*core.inboxes.values()] == [inbox]
     stage.get(inbox.cancel())
-    assert talk.inboxes == {}
+    assert core.inboxes == {}
 
 
 def test_a_browser_sees_all_or_as_many_as_it_gives_back() -> None:
     """And takes none."""
-    stage, talk = filled(10)
+    stage, core = filled(10)
     found: dict[bool, list[bytes]] = {}
     for accept in (False, True):
-        inbox = talk.subscribe("q", prefetch=3, accept=accept, browse=True)
+        inbox = core.subscribe("q", prefetch=3, accept=accept, browse=True)
         stage.run()
         seen = []
         while (message := inbox.take()) is not None:

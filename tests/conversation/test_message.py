@@ -19,10 +19,10 @@ from amqp_sansio.wire.encoding import encode_list, encode_map
 
 def received(**properties: object) -> Message:
     stage = staged()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    talk.publish("", "q", b"body", **properties)  # type: ignore[arg-type]
-    inbox = talk.subscribe("q", "here")
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    core.publish("", "q", b"body", **properties)  # type: ignore[arg-type]
+    inbox = core.subscribe("q", "here")
     stage.run()
     message = inbox.take()
     assert message is not None
@@ -57,10 +57,10 @@ def test_a_correlation_id_is_text_and_goes_back_as_it_came() -> None:
 
 def written(body: bytes, content_type: str | None) -> Message:
     stage = staged()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    talk.publish("", "q", body, content_type=content_type)
-    inbox = talk.subscribe("q")
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    core.publish("", "q", body, content_type=content_type)
+    inbox = core.subscribe("q")
     stage.run()
     message = inbox.take()
     assert message is not None

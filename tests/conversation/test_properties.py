@@ -91,12 +91,12 @@ def test_ids_are_given_as_text_too() -> None:
 )  # fmt: skip
 def test_what_is_wrong_is_named_and_nothing_is_sent(properties: dict[str, Any], says: str) -> None:
     stage = staged()
-    talk = stage.open()
+    core = stage.open()
     stage.run()
-    before = talk.session._outbound.next_id
+    before = core.session._outbound.next_id
     with pytest.raises(EncodeError, match=says):
-        talk.post("", "q", b"x", properties)  # type: ignore[arg-type]
-    assert (talk.session._outbound.next_id, talk.in_flight, stage.client.machine.data_to_send()) == (before, 0, b"")
+        core.post("", "q", b"x", properties)  # type: ignore[arg-type]
+    assert (core.session._outbound.next_id, core.in_flight, stage.client.machine.data_to_send()) == (before, 0, b"")
 
 
 @pytest.mark.parametrize("priority", [0, 9, None])
@@ -114,11 +114,11 @@ def test_a_priority_may_be(priority: int | None) -> None:
 )
 def test_a_mapping_and_a_list_are_sent_as_what_decoding_reads(body: Any, kind: str, back: object) -> None:
     stage = staged()
-    talk = stage.open()
-    talk.execute(Declare("q"))
-    talk.publish("", "q", body, priority=5)
-    talk.publish("", "q", body, content_type=kind)
-    inbox = talk.subscribe("q")
+    core = stage.open()
+    core.execute(Declare("q"))
+    core.publish("", "q", body, priority=5)
+    core.publish("", "q", body, content_type=kind)
+    inbox = core.subscribe("q")
     stage.run()
     for priority in (5, None):
         message = inbox.take()
@@ -137,11 +137,11 @@ def test_a_mapping_and_a_list_are_sent_as_what_decoding_reads(body: Any, kind: s
 )
 def test_a_body_that_cannot_be_sent_is_refused_before_anything_is_sent(body: Any, properties: Any, says: str) -> None:
     stage = staged()
-    talk = stage.open()
+    core = stage.open()
     stage.run()
     with pytest.raises(EncodeError, match=says):
-        talk.post("", "q", body, properties)
-    assert (talk.in_flight, stage.client.machine.data_to_send()) == (0, b"")
+        core.post("", "q", body, properties)
+    assert (core.in_flight, stage.client.machine.data_to_send()) == (0, b"")
 
 
 @pytest.mark.parametrize(("count", "kept"), [(HEADERS - 1, HEADERS - 1), (HEADERS, HEADERS), (HEADERS + 1, 1)])

@@ -135,7 +135,7 @@ async def hello(world: World) -> list[bytes]:
 def test_there_and_back() -> None:
     world = World()
     assert run(hello(world)) == [b"one", b"two"]
-    assert world.stage.client.talks == {}
+    assert world.stage.client.cores == {}
     assert front(world.stage.broker).sessions == {}
 
 
@@ -149,7 +149,7 @@ def test_cancelled_at_any_wait_it_leaves_nothing_open(at: int) -> None:
     except Cancelled:
         world.stage.run()
     assert world.waits >= at or world.waits < 15
-    assert world.stage.client.talks == {}
+    assert world.stage.client.cores == {}
     assert front(world.stage.broker).sessions == {}
     found = world.stage.broker.host("").queues.get("q")
     assert found is None or found.acquired == 0
@@ -164,7 +164,7 @@ def test_a_session_that_fails_says_so_where_one_waits_and_at_the_end_only_if_nob
 
     async def not_waiting() -> None:
         async with world.session() as session:
-            session._talk.execute(queue.Delete("nowhere"))
+            session._core.execute(queue.Delete("nowhere"))
             world.stage.run()
 
     for failing in (waiting, not_waiting):
@@ -181,7 +181,7 @@ def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_com
 
     async def handled() -> None:
         async with world.session() as session:
-            refuse(world.stage, session._talk)
+            refuse(world.stage, session._core)
             with pytest.raises(SessionFailed, match="542"):
                 await session.execute(queue.Declare("q"))
             world.deaf = deaf
@@ -196,7 +196,7 @@ def test_a_loop_that_tries_again_after_a_refusal_lets_the_detach_come(publishes:
     async def stubborn() -> None:
         async with world.session() as session:
             await session.execute(queue.Declare("q"))
-            refuse(world.stage, session._talk)
+            refuse(world.stage, session._core)
             before = world.waits
             with pytest.raises(SessionFailed, match="542"):
                 await (session.publish("", "q", b"") if publishes else session.execute(queue.Query("q")))
@@ -211,9 +211,9 @@ def test_the_end_reports_what_was_published_before_a_refusal_that_somebody_got()
     async def careless() -> None:
         async with world.session() as session:
             await session.sync()
-            session._talk.publish("", "nowhere", b"in doubt")
+            session._core.publish("", "nowhere", b"in doubt")
             world.stage.client.machine.data_to_send()
-            refuse(world.stage, session._talk)
+            refuse(world.stage, session._core)
             with pytest.raises(SessionFailed, match="542"):
                 await session.execute(queue.Declare("q"))
 
@@ -230,7 +230,7 @@ def test_the_end_reports_a_message_that_nobody_asked_about() -> None:
 
     with pytest.raises(MessageReturned):
         run(careless())
-    assert world.stage.client.talks == {}
+    assert world.stage.client.cores == {}
 
 
 def test_the_end_reports_what_was_in_doubt_and_nobody_asked_about() -> None:
@@ -289,8 +289,8 @@ def test_a_broker_that_gets_on_slowly_is_waited_for_at_the_end_of_a_block() -> N
                 if timeout == 1.0 and next(slow, None) is None:
                     run_on()
                 elif timeout == 1.0:
-                    id = session._talk.session.in_doubt.ranges[0][0]
-                    session._talk.session._outbound.outstanding.discard_id(id)  # as if that were complete
+                    id = session._core.session.in_doubt.ranges[0][0]
+                    session._core.session._outbound.outstanding.discard_id(id)  # as if that were complete
 
             world.before = slowly
             world.timeouts.clear()
@@ -439,7 +439,7 @@ def test_a_broker_that_does_not_answer_to_detach_is_not_awaited_for_ever() -> No
         async with world.session() as session:
             await session.sync()
             world.deaf = True
-            session._talk._track = lambda id, verb: settled()  # type: ignore[method-assign]
+            session._core._track = lambda id, verb: settled()  # type: ignore[method-assign]
 
     def settled() -> Ticket[None]:
         ticket: Ticket[None] = Ticket()
@@ -522,10 +522,10 @@ def test_publishing_waits_for_room() -> None:
 
     async def work() -> int:
         async with world.session() as session:
-            session._talk.most_in_flight = 2
+            session._core.most_in_flight = 2
             for _ in range(20):
                 await session.send("", "q", b"")
-                assert session._talk.in_flight <= 2
+                assert session._core.in_flight <= 2
             return world.waits
 
     assert run(work()) > 5
@@ -539,7 +539,7 @@ async def handled(world: World) -> None:
 
 async def unhandled(world: World) -> None:
     async with world.session() as session:
-        session._talk.execute(queue.Delete("nowhere"))
+        session._core.execute(queue.Delete("nowhere"))
         world.stage.run()
 
 

@@ -42,11 +42,11 @@ def test_each_message_is_traced() -> None:
     stage.client = Client(ClientConfig(), prefix="test", tracing=tracing)
     stage.client.endpoint = "h:1"
     stage.connect()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    inbox = talk.subscribe("q")
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    inbox = core.subscribe("q")
     for how in ("accept", "release", "reject"):
-        stage.get(talk.publish("", "q", b"x"))
+        stage.get(core.publish("", "q", b"x"))
         message = inbox.take()
         assert message is not None
         getattr(message, how)()
@@ -58,13 +58,13 @@ def test_what_is_not_published_ends_its_trace() -> None:
     stage, tracing = Stage(), Noted()
     stage.client = Client(ClientConfig(), prefix="test", tracing=tracing)
     stage.connect()
-    talk = stage.open()
+    core = stage.open()
     with pytest.raises(EncodeError):
-        talk.publish("", "q", b"x", priority=11)
+        core.publish("", "q", b"x", priority=11)
     assert tracing.noted == []
     stage.cut()
     with pytest.raises(AmqpError) as caught:
-        talk.publish("", "q", b"x")
+        core.publish("", "q", b"x")
     assert tracing.noted == [("", "", "q", 1), type(caught.value).__name__]
     assert not isinstance(caught.value, SessionDetachedError)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.session_core import SessionCore
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase
@@ -19,17 +19,17 @@ from amqp_sansio.spec.codes import XaStatus
 XID = xid(1, b"global", b"branch")
 
 
-def opened(timeout: int | None = 600) -> tuple[Stage, Talk]:
+def opened(timeout: int | None = 600) -> tuple[Stage, SessionCore]:
     stage = staged()
-    talk = stage.open(timeout=timeout)
-    stage.get(talk.execute(queue.Declare("q")))
-    return stage, talk
+    core = stage.open(timeout=timeout)
+    stage.get(core.execute(queue.Declare("q")))
+    return stage, core
 
 
-def taken(stage: Stage, talk: Talk) -> Message:
+def taken(stage: Stage, core: SessionCore) -> Message:
     """A message that was on the queue."""
-    talk.publish("", "q", b"taken")
-    inbox = talk.subscribe("q")
+    core.publish("", "q", b"taken")
+    inbox = core.subscribe("q")
     stage.run()
     message = inbox.take()
     assert message is not None
@@ -37,132 +37,132 @@ def taken(stage: Stage, talk: Talk) -> Message:
 
 
 def test_a_block_that_ends_well_is_committed() -> None:
-    stage, talk = opened()
-    talk.transactions.begin()
-    talk.publish("", "q", b"x")
+    stage, core = opened()
+    core.transactions.begin()
+    core.publish("", "q", b"x")
     stage.run()
     assert stage.depth("q") == 0
-    stage.get(talk.transactions.finish())
+    stage.get(core.transactions.finish())
     assert stage.depth("q") == 1
-    talk.transactions.begin()  # and the next one
-    stage.get(talk.transactions.finish())
+    core.transactions.begin()  # and the next one
+    stage.get(core.transactions.finish())
 
 
 def test_a_block_that_ends_badly_has_done_nothing_and_its_messages_are_back() -> None:
-    stage, talk = opened()
-    message = taken(stage, talk)
-    (inbox,) = talk.inboxes.values()
-    talk.transactions.begin()
-    talk.publish("", "q", b"x")
+    stage, core = opened()
+    message = taken(stage, core)
+    (inbox,) = core.inboxes.values()
+    core.transactions.begin()
+    core.publish("", "q", b"x")
     message.accept()
     stage.run()
-    talk.transactions.abandon()
+    core.transactions.abandon()
     stage.run()
     assert stage.broker.host("").queues["q"].messages == 1
     assert [(each.body, each.redelivered) for each in inbox.messages] == [(b"taken", True)]
 
 
 def test_there_is_one_block_at_a_time() -> None:
-    _, talk = opened()
-    talk.transactions.begin()
-    for begin in (talk.transactions.begin, lambda: talk.transactions.begin_branch(XID)):
+    _, core = opened()
+    core.transactions.begin()
+    for begin in (core.transactions.begin, lambda: core.transactions.begin_branch(XID)):
         with pytest.raises(LocalProtocolError, match="another one is open"):
             begin()
 
 
 def test_behind_a_block_nothing_is_published_or_accepted() -> None:
     """The session stays transactional: a message would wait for a commit that may never come."""
-    stage, talk = opened()
-    message = taken(stage, talk)
-    stage.get(talk.execute(queue.Declare("out")))
-    talk.publish("", "out", b"before the first block it counts at once")
+    stage, core = opened()
+    message = taken(stage, core)
+    stage.get(core.execute(queue.Declare("out")))
+    core.publish("", "out", b"before the first block it counts at once")
     stage.run()
     assert stage.depth("out") == 1
-    talk.transactions.begin()
-    stage.get(talk.transactions.finish())
+    core.transactions.begin()
+    stage.get(core.transactions.finish())
     with pytest.raises(LocalProtocolError, match="publish is not legal: the session has had a transaction"):
-        talk.publish("", "out", b"x")
+        core.publish("", "out", b"x")
     with pytest.raises(LocalProtocolError, match="accept is not legal: the session has had a transaction"):
         message.accept()
-    talk.transactions.begin()
-    talk.publish("", "out", b"x")
+    core.transactions.begin()
+    core.publish("", "out", b"x")
     message.accept()  # it still can be
-    stage.get(talk.transactions.finish())
+    stage.get(core.transactions.finish())
     assert stage.depth("out") == 2
 
 
 def test_a_session_has_one_kind_of_transactions() -> None:
-    stage, talk = opened()
-    talk.transactions.begin()
-    stage.get(talk.transactions.finish())
+    stage, core = opened()
+    core.transactions.begin()
+    stage.get(core.transactions.finish())
     with pytest.raises(LocalProtocolError):
-        talk.transactions.begin_branch(XID)
-    talk.transactions.begin()  # the failed block is none
+        core.transactions.begin_branch(XID)
+    core.transactions.begin()  # the failed block is none
 
 
 def test_a_block_goes_on_over_a_resumed_connection() -> None:
-    stage, talk = opened()
-    talk.transactions.begin()
-    talk.publish("", "q", b"before")
+    stage, core = opened()
+    core.transactions.begin()
+    core.publish("", "q", b"before")
     stage.cut()
     stage.connect()
-    talk.publish("", "q", b"after")
-    stage.get(talk.transactions.finish())
+    core.publish("", "q", b"after")
+    stage.get(core.transactions.finish())
     assert stage.depth("q") == 2
 
 
 def test_a_block_that_ends_badly_while_the_connection_is_made_again_is_undone_first() -> None:
-    stage, talk = opened()
-    message = taken(stage, talk)
-    talk.transactions.begin()
-    talk.publish("", "q", b"x")
+    stage, core = opened()
+    message = taken(stage, core)
+    core.transactions.begin()
+    core.publish("", "q", b"x")
     message.accept()
     stage.run()
     stage.cut()
-    talk.transactions.abandon()
+    core.transactions.abandon()
     stage.connect()
-    talk.transactions.begin()
-    stage.get(talk.transactions.finish())
+    core.transactions.begin()
+    stage.get(core.transactions.finish())
     assert stage.broker.host("").queues["q"].messages == 1
 
 
 def test_in_a_block_whose_session_was_lost_no_command_goes_out_and_nothing_was_done() -> None:
-    stage, talk = opened(timeout=0)
-    talk.transactions.begin()
-    talk.publish("", "q", b"x")
+    stage, core = opened(timeout=0)
+    core.transactions.begin()
+    core.publish("", "q", b"x")
     stage.cut()
     stage.connect()
-    assert talk.speakable
+    assert core.speakable
     for say in (
-        lambda: talk.publish("", "q", b"y"), lambda: talk.execute(queue.Purge("q")), lambda: talk.execute(queue.Query("q")),
-        lambda: talk.subscribe("q"), talk.transactions.finish,
+        lambda: core.publish("", "q", b"y"), lambda: core.execute(queue.Purge("q")), lambda: core.execute(queue.Query("q")),
+        lambda: core.subscribe("q"), core.transactions.finish,
     ):  # fmt: skip
         with pytest.raises(TransactionFailed, match="rolled back"):
             say()
-    talk.transactions.abandon()
-    stage.get(talk.sync())
+    core.transactions.abandon()
+    stage.get(core.sync())
     assert stage.depth("q") == 0
-    talk.transactions.begin()
-    talk.publish("", "q", b"z")
-    stage.get(talk.transactions.finish())
+    core.transactions.begin()
+    core.publish("", "q", b"z")
+    stage.get(core.transactions.finish())
     assert stage.depth("q") == 1
 
 
 def test_a_commit_whose_answer_was_lost_is_unknown() -> None:
-    stage, talk = opened(timeout=0)
-    talk.transactions.begin()
-    talk.publish("", "q", b"x")
-    ticket = talk.transactions.finish()
+    stage, core = opened(timeout=0)
+    core.transactions.begin()
+    core.publish("", "q", b"x")
+    ticket = core.transactions.finish()
     stage.cut()
     assert isinstance(ticket.error, TransactionFailed)
     assert ticket.error.outcome == "unknown"
 
 
 def test_a_commit_under_way_at_a_cut_has_its_answer_when_the_session_is_resumed() -> None:
-    stage, talk = opened()
-    talk.transactions.begin()
-    talk.publish("", "q", b"x")
-    ticket = talk.transactions.finish()
+    stage, core = opened()
+    core.transactions.begin()
+    core.publish("", "q", b"x")
+    ticket = core.transactions.finish()
     stage.cut()
     assert not ticket.done
     stage.connect()
@@ -171,8 +171,8 @@ def test_a_commit_under_way_at_a_cut_has_its_answer_when_the_session_is_resumed(
 
 
 def test_giving_up_raises_that_nobody_knows() -> None:
-    stage, talk = opened()
-    commit = talk.transactions
+    stage, core = opened()
+    commit = core.transactions
     commit.begin()
     ticket = commit.finish()
     stage.cut()
@@ -182,10 +182,10 @@ def test_giving_up_raises_that_nobody_knows() -> None:
 
 
 def test_a_branch_from_start_to_commit() -> None:
-    stage, talk = opened()
-    words = talk.transactions
+    stage, core = opened()
+    words = core.transactions
     assert stage.get(words.begin_branch(XID)) == XaStatus.XA_OK
-    talk.publish("", "q", b"x")
+    core.publish("", "q", b"x")
     assert stage.get(words.finish_branch(XID)) == XaStatus.XA_OK
     assert stage.get(words.set_timeout(XID, 60)) == XaStatus.XA_OK
     assert stage.get(words.get_timeout(XID)) == 60
@@ -196,41 +196,41 @@ def test_a_branch_from_start_to_commit() -> None:
 
 
 def test_a_branch_that_ends_badly_can_only_be_rolled_back() -> None:
-    stage, talk = opened()
-    started = talk.transactions.begin_branch(XID)
+    stage, core = opened()
+    started = core.transactions.begin_branch(XID)
     stage.run()
-    talk.publish("", "q", b"x")
-    talk.transactions.abandon_branch(XID, started)
-    refused = talk.transactions.prepare(XID)
+    core.publish("", "q", b"x")
+    core.transactions.abandon_branch(XID, started)
+    refused = core.transactions.prepare(XID)
     stage.run()
     assert isinstance(refused.error, BranchFailed)
     assert stage.depth("q") == 0
 
 
 def test_a_branch_left_before_its_start_was_answered_is_ended_behind_it() -> None:
-    stage, talk = opened()
-    started = talk.transactions.begin_branch(XID)
-    talk.transactions.abandon_branch(XID, started)
+    stage, core = opened()
+    started = core.transactions.begin_branch(XID)
+    core.transactions.abandon_branch(XID, started)
     stage.run()
-    assert stage.get(talk.transactions.rollback_branch(XID)) == XaStatus.XA_OK
-    assert stage.get(talk.transactions.begin_branch(xid(1, b"other", b""))) == XaStatus.XA_OK
+    assert stage.get(core.transactions.rollback_branch(XID)) == XaStatus.XA_OK
+    assert stage.get(core.transactions.begin_branch(xid(1, b"other", b""))) == XaStatus.XA_OK
 
 
 def test_a_branch_that_cannot_be_started_is_not_ended() -> None:
-    stage, talk = opened()
-    stage.get(talk.transactions.begin_branch(XID))
-    stage.get(talk.transactions.finish_branch(XID))
-    again = talk.transactions.begin_branch(XID)
+    stage, core = opened()
+    stage.get(core.transactions.begin_branch(XID))
+    stage.get(core.transactions.finish_branch(XID))
+    again = core.transactions.begin_branch(XID)
     stage.run()
     assert isinstance(again.error, SessionFailed)
     assert "530 to dtx.start" in str(again.error)
-    talk.transactions.abandon_branch(XID, again)
+    core.transactions.abandon_branch(XID, again)
 
 
 def test_a_branch_whose_start_was_answered_badly_is_not_ended_and_the_session_goes_on() -> None:
-    stage, talk = opened()
+    stage, core = opened()
     stage.run()
-    words = talk.transactions
+    words = core.transactions
     stage.get(words.start(XID))
     stage.get(words.end(XID, suspend=True))
     stage.now += 100.0  # the branch times out
@@ -239,26 +239,26 @@ def test_a_branch_whose_start_was_answered_badly_is_not_ended_and_the_session_go
     stage.run()
     assert isinstance(again.error, BranchFailed)
     words.abandon_branch(XID, again)
-    stage.get(talk.sync())
-    assert not talk.ended.done
+    stage.get(core.sync())
+    assert not core.ended.done
 
 
 def test_a_block_of_a_session_that_was_lost_says_nothing_in_the_one_that_follows() -> None:
-    stage, talk = opened(timeout=0)
-    started = talk.transactions.begin_branch(XID)
+    stage, core = opened(timeout=0)
+    started = core.transactions.begin_branch(XID)
     stage.get(started)
     stage.cut()
     stage.connect()
     stage.run()
-    talk.transactions.abandon_branch(XID, started)
-    stage.get(talk.sync())
-    assert not talk.ended.done
+    core.transactions.abandon_branch(XID, started)
+    stage.get(core.sync())
+    assert not core.ended.done
 
 
 def test_answers_about_branches_that_are_lost_say_so() -> None:
-    stage, talk = opened(timeout=0)
-    stage.get(talk.transactions.begin_branch(XID))
-    words = talk.transactions
+    stage, core = opened(timeout=0)
+    stage.get(core.transactions.begin_branch(XID))
+    words = core.transactions
     tickets: list[Ticket[Any]] = [words.finish_branch(XID), words.forget(XID), words.recover(), words.get_timeout(XID)]
     stage.cut()
     for error in [each.error for each in tickets]:
@@ -270,36 +270,36 @@ def test_answers_about_branches_that_are_lost_say_so() -> None:
 
 @pytest.mark.parametrize("participants", [("one",), ("one", "two")])
 def test_a_two_phase_commit_is_carried_out(participants: tuple[str, ...]) -> None:
-    stage, talk = opened()
+    stage, core = opened()
     branches = {name: xid(1, b"whole", name.encode()) for name in participants}
     for branch in branches.values():
-        stage.get(talk.transactions.begin_branch(branch))
-        talk.publish("", "q", b"x")
-        stage.get(talk.transactions.finish_branch(branch))
+        stage.get(core.transactions.begin_branch(branch))
+        core.publish("", "q", b"x")
+        stage.get(core.transactions.finish_branch(branch))
     whole = TwoPhase(branches)
     while not whole.finished:
         for action in whole.take():
             if isinstance(action, Decide):
                 whole.durable()
             else:
-                stage.get(talk.transactions.carry_out(action, whole))
+                stage.get(core.transactions.carry_out(action, whole))
     assert whole.outcome == "committed"
     assert stage.depth("q") == len(participants)
 
 
 def test_answers_that_are_lost_or_refused_reach_the_two_phase_commit() -> None:
-    stage, talk = opened(timeout=0)
+    stage, core = opened(timeout=0)
     lost, refused = TwoPhase({"one": XID}), TwoPhase({"one": xid(1, b"unknown", b"")})
     (ask,) = lost.take()
     assert isinstance(ask, Ask)
-    told = talk.transactions.carry_out(ask, lost)
+    told = core.transactions.carry_out(ask, lost)
     stage.cut()
     assert told.done
     assert lost.awaited == ()
     stage.connect()
     (ask,) = lost.take()  # which lists what is in doubt, or asks again
     assert isinstance(ask, Ask)
-    stage.get(talk.transactions.carry_out(ask, lost))
+    stage.get(core.transactions.carry_out(ask, lost))
     other = stage.open()
     (ask,) = refused.take()
     assert isinstance(ask, Ask)
@@ -308,12 +308,12 @@ def test_answers_that_are_lost_or_refused_reach_the_two_phase_commit() -> None:
 
 
 def test_a_list_that_is_asked_for_comes_back() -> None:
-    stage, talk = opened()
+    stage, core = opened()
     whole = TwoPhase.recover(Decision((("one", XID),)))
     while not whole.finished:
         (ask,) = whole.take()
         assert isinstance(ask, Ask)
-        stage.get(talk.transactions.carry_out(ask, whole))
-        if talk.ended.done:
-            talk = stage.open()
+        stage.get(core.transactions.carry_out(ask, whole))
+        if core.ended.done:
+            core = stage.open()
     assert whole.outcome == "committed"

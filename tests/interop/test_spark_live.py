@@ -91,7 +91,7 @@ def test_a_branch_has_no_time_out(url: str, tmp_path: Path) -> None:
     with connect(url) as connection, connection.session() as session:
         with session.branch(name):
             assert give_time(session, name, None) is False
-            asked = session._talk.transactions
+            asked = session._core.transactions
             assert session._asked(lambda: asked.get_timeout(name)) == 0
         session.rollback(name)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 CONVERSATION = Path(__file__).resolve().parents[2] / "src" / "amqp_sansio" / "conversation"
 FILES = {
     "adapters/sync/session.py": "session.py",
-    "adapters/sync/subscription.py": "subscription.py",
+    "adapters/sync/base_session.py": "base_session.py",
     "adapters/sync/channel.py": "channels/channel.py",
 }
 """Each file below src/amqp_sansio, and its source."""
@@ -26,7 +26,6 @@ WORDS = {
     "async for ": "for ",
     "await ": "",
     "asynccontextmanager": "contextmanager",
-    "AsyncIterator, Callable": "Callable, Iterator",
     "AsyncIterator": "Iterator",
     "StopAsyncIteration": "StopIteration",
     "__aenter__": "__enter__",
@@ -36,7 +35,7 @@ WORDS = {
     "amqp_sansio.conversation.awaited": "amqp_sansio.adapters.sync.base_connection",
     "AwaitedConnection": "BaseConnection",
     "amqp_sansio.conversation.line": "amqp_sansio.adapters.sync.line",
-    "amqp_sansio.conversation.subscription": "amqp_sansio.adapters.sync.subscription",
+    "amqp_sansio.conversation.base_session": "amqp_sansio.adapters.sync.base_session",
 }
 TEXTS = {
     "for asynchronous code on any event loop; the adapter supplies the waiting.": "for blocking code.",

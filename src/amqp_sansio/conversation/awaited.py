@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Self
 
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
-from amqp_sansio.conversation.base_client import BaseClient, Ending
-from amqp_sansio.conversation.line import Line, Pending
+from amqp_sansio.conversation.base_client import Ending
+from amqp_sansio.conversation.base_session import C, ConnectionState
+from amqp_sansio.conversation.line import Line
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.errors.checks import check_timeout
 
-C = TypeVar("C", bound=BaseClient)
 
-
-class AwaitedConnection(Generic[C]):
+class AwaitedConnection(ConnectionState[C]):
     """Base of a client's connection for either family; the adapter implements `_open`, `_connection` and `_stop`."""
 
     def __init__(self, address: Address, client: C, line: Line, close_timeout: float) -> None:
         self.address: Final = address
-        self._client: Final = client
+        self._client = client
         self._ending: Final = Ending(client, close_timeout)
         self._line = line
 
@@ -38,21 +37,6 @@ class AwaitedConnection(Generic[C]):
 
     async def _stop(self) -> None:
         """Stops the connection's task."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is an open connection now."""
-        return self._client.is_open
-
-    @property
-    def closed(self) -> Pending[None]:
-        """Completes when the client will not reconnect: None when it was closed here, else its ConnectionLost."""
-        return Pending(self._client.ended, self._line.wait)
-
-    @property
-    def remade(self) -> int:
-        """How many connections were opened after the first one."""
-        return self._client.remade
 
     async def close(self, timeout: float | None = None) -> None:
         """Closes the connection and waits up to `timeout` seconds (default: `close_timeout`) for the answer.

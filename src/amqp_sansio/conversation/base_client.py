@@ -25,7 +25,7 @@ from amqp_sansio.events import ConnectionClosed, ConnectionOpened, ConnectionRed
 from amqp_sansio.kernel.serials import EMPTY
 
 if TYPE_CHECKING:
-    from amqp_sansio.conversation.talk import Talk
+    from amqp_sansio.conversation.session_core import SessionCore
 
 Tap: TypeAlias = Callable[[bool, bytes, bool], None]
 """A callback for octets: whether this side sends them, the octets, and whether the connection was open."""
@@ -307,18 +307,18 @@ class Ending:
         """Settled while there is an open connection.  Only then `seconds` count; before, the retry policy limits the wait."""
         return self._client.opened
 
-    def come(self, talk: Talk) -> tuple[int, bool, int]:
+    def come(self, core: SessionCore) -> tuple[int, bool, int]:
         """Returns a value that changes whenever the peer makes progress with the commands of a session."""
-        session = talk._session
+        session = core._session
         done = 0 if session is None else session._outbound.next_id - len(session.in_doubt)
-        return self._client.connections, talk.attached.done, done & 0xFFFFFFFF
+        return self._client.connections, core.attached.done, done & 0xFFFFFFFF
 
     def missed(self) -> None:
         """Notes that there was no answer in time."""
         self._missed = self._client.connections, self._client.heard
 
-    def silent(self, talk: Talk, awaited: str) -> None:
+    def silent(self, core: SessionCore, awaited: str) -> None:
         """Ends a session that got no answer to `awaited` in time; its error names what is in doubt."""
         self.missed()
-        in_doubt = EMPTY if talk._session is None else talk._session.in_doubt
-        talk._over(SessionLost(talk.name, f"no answer to {awaited} within {self.seconds} seconds", in_doubt))
+        in_doubt = EMPTY if core._session is None else core._session.in_doubt
+        core._over(SessionLost(core.name, f"no answer to {awaited} within {self.seconds} seconds", in_doubt))

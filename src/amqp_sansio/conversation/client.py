@@ -10,7 +10,7 @@ from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.base_client import BaseClient, Tap
 from amqp_sansio.conversation.happenings import ClientEvent, SessionEnded, SessionOpened, SessionResumed
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
-from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.session_core import SessionCore
 from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS
 from amqp_sansio.engine.client import ClientConnection
@@ -44,8 +44,8 @@ class Client(BaseClient[ClientConnection]):
         tracing: Tracing | None = None,
     ) -> None:
         super().__init__(config, prefix=prefix, retry=retry, tell=tell, tap=tap, tracing=tracing)
-        self.talks: Final[dict[bytes, Talk]] = {}
-        self._refused: Final[dict[Talk, float]] = {}  # those whose end must follow, with the deadline
+        self.cores: Final[dict[bytes, SessionCore]] = {}
+        self._refused: Final[dict[SessionCore, float]] = {}  # those whose end must follow, with the deadline
 
     @property
     def right_door(self) -> str:
@@ -65,12 +65,12 @@ class Client(BaseClient[ClientConnection]):
         return bool(self._refused)
 
     def _over(self, error: Exception) -> None:
-        for talk in list(self.talks.values()):
-            talk._over(error)
-        self.talks.clear()
+        for core in list(self.cores.values()):
+            core._over(error)
+        self.cores.clear()
         self._refused.clear()
 
-    def open_session(self, name: bytes | str | None = None, timeout: int | None = 0) -> Talk:
+    def open_session(self, name: bytes | str | None = None, timeout: int | None = 0) -> SessionCore:
         """Returns a session, attached as soon as there is an open connection.
 
         `timeout`: how long the peer should keep it when the connection is lost, in seconds (None: for ever).  Without a name it
@@ -81,16 +81,16 @@ class Client(BaseClient[ClientConnection]):
             self._numbers += 1
             name = f"{self.prefix}-{self._numbers}"
         octets = name_of(name)
-        if octets in self.talks:
+        if octets in self.cores:
             raise LocalProtocolError(f"session.attach of {octets!r}", "in use by this client", ("another name",))
-        talk = self.talks[octets] = Talk(self, octets, timeout)
+        core = self.cores[octets] = SessionCore(self, octets, timeout)
         if self._machine is not None and self._machine.is_open:
             try:
-                self._attach(talk)
+                self._attach(core)
             except AmqpError:
-                del self.talks[octets]
+                del self.cores[octets]
                 raise
-        return talk
+        return core
 
     # --- events ---------------------------------------------------------------------------------------------------------------
 
@@ -99,14 +99,14 @@ class Client(BaseClient[ClientConnection]):
         while (event := machine.next_event()) is not None:
             if type(event) is CommandsCompleted:  # the two most frequent events first
                 self.useful = True
-                talk = self.talks.get(event.session)
-                if talk is not None:
-                    talk._completed(event.ids)
+                core = self.cores.get(event.session)
+                if core is not None:
+                    core._completed(event.ids)
             elif type(event) is TransferReceived:
                 self.useful = True
-                talk = self.talks.get(event.session)
-                if talk is not None:
-                    talk._hear(event)
+                core = self.cores.get(event.session)
+                if core is not None:
+                    core._hear(event)
             else:
                 self._told(self.machine, event)
         if self._refused:
@@ -117,10 +117,10 @@ class Client(BaseClient[ClientConnection]):
             case ConnectionOpened() | ConnectionRedirected() | ConnectionClosed():
                 self._heard(event)
             case SessionDetached(session=name):
-                self._detached(machine, self.talks.get(name), event)
+                self._detached(machine, self.cores.get(name), event)
             case _:
                 named = getattr(event, "session", None)
-                found = self.talks.get(named) if isinstance(named, bytes) else None
+                found = self.cores.get(named) if isinstance(named, bytes) else None
                 if found is not None:
                     found._hear(event)
                     if isinstance(event, ExceptionReceived):
@@ -133,66 +133,66 @@ class Client(BaseClient[ClientConnection]):
                                 inbox._resubscribe()
 
     def _connected(self) -> None:
-        for talk in list(self.talks.values()):
-            if talk.ended.done:  # the program left it while there was no connection
-                del self.talks[talk.name]
+        for core in list(self.cores.values()):
+            if core.ended.done:  # the program left it while there was no connection
+                del self.cores[core.name]
                 continue
             try:
-                self._attach(talk)
+                self._attach(core)
             except AmqpError as error:  # more sessions than this connection can carry
-                del self.talks[talk.name]
-                talk._over(error)
+                del self.cores[core.name]
+                core._over(error)
 
-    def _attach(self, talk: Talk) -> None:
+    def _attach(self, core: SessionCore) -> None:
         """Attaches a session to the open connection: resumes it where it still exists, else opens a new one.
 
         It attaches by force when resuming, because the peer may believe that the lost connection is alive.
         """
         machine = self.machine
-        if talk._session is None:
-            talk._session = machine.session(talk.name, talk.timeout)
-        elif talk.session.resumable:
-            machine.resume(talk.session, force=True)
-            talk._resuming = True
+        if core._session is None:
+            core._session = machine.session(core.name, core.timeout)
+        elif core.session.resumable:
+            machine.resume(core.session, force=True)
+            core._resuming = True
         else:
             # Under another name: the peer may still keep state under the old one, and take this one for it.
-            name = talk._first_name + b"-again-%d" % (talk.remade + 1)
-            session = machine.session(name, talk.timeout)
-            self.talks.pop(talk.name, None)
-            self.talks[name] = talk
-            talk._remake(session)
-            talk._resuming = False
+            name = core._first_name + b"-again-%d" % (core.remade + 1)
+            session = machine.session(name, core.timeout)
+            self.cores.pop(core.name, None)
+            self.cores[name] = core
+            core._remake(session)
+            core._resuming = False
         self.wake()
 
-    def _open_again(self, talk: Talk) -> None:
+    def _open_again(self, core: SessionCore) -> None:
         """Opens a failed session again, at once if the connection is open, else on the next one."""
         if self._machine is not None and self._machine.is_open:
-            self._attach(talk)
+            self._attach(core)
 
     def _expire(self, now: float) -> None:
         """Stops waiting for the end of refused sessions whose deadline has passed; pending calls raise the refusal."""
-        for talk in [talk for talk, until in self._refused.items() if now >= until]:
-            del self._refused[talk]
-            if self.comes_back and talk.attached.done and not talk._detaching:
-                talk._fail(None, partial(self._open_again, talk))
+        for core in [core for core, until in self._refused.items() if now >= until]:
+            del self._refused[core]
+            if self.comes_back and core.attached.done and not core._detaching:
+                core._fail(None, partial(self._open_again, core))
             else:
-                talk._over(talk.failure.error)
+                core._over(core.failure.error)
 
-    def _detached(self, machine: ClientConnection, talk: Talk | None, event: SessionDetached) -> None:
-        if talk is None:
+    def _detached(self, machine: ClientConnection, core: SessionCore | None, event: SessionDetached) -> None:
+        if core is None:
             return
-        refused = self._refused.pop(talk, None) is not None
-        lost = machine._closed_cause is not None and self.comes_back and not talk._detaching
-        forgotten = talk._resuming and event.ended and machine._closed_cause is None and self.comes_back
+        refused = self._refused.pop(core, None) is not None
+        lost = machine._closed_cause is not None and self.comes_back and not core._detaching
+        forgotten = core._resuming and event.ended and machine._closed_cause is None and self.comes_back
         violated = event.violation is not None
-        if not (refused or (lost and not event.ended) or talk._detaching or self.closing):
-            self.tell(SessionEnded(talk.name, talk.failure.words(event), event.in_doubt))
-        failed = event.ended and not (lost or forgotten or violated or talk._detaching) and self.comes_back
-        if failed and machine._closed_cause is None and talk.attached.done:
-            talk._fail(event, lambda: self._open_again(talk))
+        if not (refused or (lost and not event.ended) or core._detaching or self.closing):
+            self.tell(SessionEnded(core.name, core.failure.words(event), event.in_doubt))
+        failed = event.ended and not (lost or forgotten or violated or core._detaching) and self.comes_back
+        if failed and machine._closed_cause is None and core.attached.done:
+            core._fail(event, lambda: self._open_again(core))
             return
-        talk._detached(event, lost or forgotten)
+        core._detached(event, lost or forgotten)
         if forgotten:  # the peer did not keep it: a new one under the same name
-            self._attach(talk)
+            self._attach(core)
         elif not lost:
-            self.talks.pop(talk.name, None)
+            self.cores.pop(core.name, None)

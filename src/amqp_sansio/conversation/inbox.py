@@ -20,7 +20,7 @@ from amqp_sansio.spec.message import Subscribe
 from amqp_sansio.tables.transfer import ACQUIRED, EXPLICIT, TRANSFER
 
 if TYPE_CHECKING:
-    from amqp_sansio.conversation.talk import Talk
+    from amqp_sansio.conversation.session_core import SessionCore
     from amqp_sansio.engine.session import Session
     from amqp_sansio.engine.subscription import Subscription
 
@@ -155,10 +155,10 @@ class Inbox(BaseInbox[Message]):
     """
 
     def __init__(
-        self, talk: Talk, queue: str, destination: str, prefetch: int, octets: int, explicit: bool, browse: bool
+        self, core: SessionCore, queue: str, destination: str, prefetch: int, octets: int, explicit: bool, browse: bool
     ) -> None:
         super().__init__(queue, destination)
-        self.talk: Final = talk
+        self.core: Final = core
         self.destination: Final = destination
         self.prefetch: Final = prefetch
         self.octets: Final = octets
@@ -173,7 +173,7 @@ class Inbox(BaseInbox[Message]):
 
     def _subscribe(self) -> None:
         """Sends message.subscribe and grants credit; again for a session that was opened again."""
-        session = self.talk.session
+        session = self.core.session
         accept_mode = AcceptMode.EXPLICIT if self.explicit else AcceptMode.NONE
         acquire_mode = AcquireMode.NOT_ACQUIRED if self.browse else AcquireMode.PRE_ACQUIRED
         self._said = session.send(Subscribe(self.queue, self.destination, accept_mode, acquire_mode))
@@ -192,7 +192,7 @@ class Inbox(BaseInbox[Message]):
 
     def _arrive(self, received: TransferReceived) -> None:
         """Stores a message that arrived."""
-        session = self.talk._session
+        session = self.core._session
         assert session is not None  # the message came on it
         self.messages.append(Message(received, self, session))
         self._wake()
@@ -205,18 +205,18 @@ class Inbox(BaseInbox[Message]):
         message = self.messages.popleft()
         if not self.explicit:
             self._give_back(message)
-        if self.talk.traces is not None:
-            self.talk.traces.received(message)
+        if self.core.traces is not None:
+            self.core.traces.received(message)
         return message
 
     @property
     def more(self) -> Ticket[None]:
         """Settled when there is a message to take, or no more will come."""
-        talk = self.talk
-        talk.open_again()
-        if talk._acceptance.ids and self._subscription is not None and not self._subscription.message_credit:
-            talk._flush()  # the window that they open is what it waits for
-            talk.wake()
+        core = self.core
+        core.open_again()
+        if core._acceptance.ids and self._subscription is not None and not self._subscription.message_credit:
+            core._flush()  # the window that they open is what it waits for
+            core.wake()
         return super().more
 
     @property
@@ -230,15 +230,15 @@ class Inbox(BaseInbox[Message]):
         During a reconnect that waits until the session is resumed.  Raises SessionDetachedError when the session that delivered
         the message is over; the message will be redelivered.
         """
-        with self.talk.guard:
+        with self.core.guard:
             if redelivered is not False:
                 check_types(bool, redelivered=redelivered)
             if how == "accept":
-                self.talk.transactions.check()
-                self.talk.transactions.must_count("accept", message.session)
-                if self.talk.accept(message):
-                    self.talk.transactions.accepted(message.id)
-                    self.talk.wake()
+                self.core.transactions.check()
+                self.core.transactions.must_count("accept", message.session)
+                if self.core.accept(message):
+                    self.core.transactions.accepted(message.id)
+                    self.core.wake()
                 else:
                     self._settle(message, lambda: message.session.accept(message.id))
             else:
@@ -253,22 +253,22 @@ class Inbox(BaseInbox[Message]):
         except ValueError:
             known = ", ".join([f"{each.value} {each.name.lower()}" for each in RejectCode])
             raise EncodeError("message.reject.code", f"{known}, not {code!r}") from None
-        with self.talk.guard:
+        with self.core.guard:
             self._settle(message, lambda: message.session.reject(message.id, code, text))
             self._trace(message, "reject")
 
     def _trace(self, message: Message, how: str) -> None:
-        if self.talk.traces is not None:
-            self.talk.traces.settled(message, how)
+        if self.core.traces is not None:
+            self.core.traces.settled(message, how)
 
     def _settle(self, message: Message, how: Callable[[], object]) -> None:
-        talk = self.talk
-        talk._flush()
-        if talk.speakable or message.session is not talk.session or not message.session.resumable or talk.ended.done:
+        core = self.core
+        core._flush()
+        if core.speakable or message.session is not core.session or not message.session.resumable or core.ended.done:
             how()  # or raises the reason why it cannot be sent
-            talk.wake()
+            core.wake()
         else:
-            talk._once_attached(how)
+            core._once_attached(how)
 
     def cancel(self) -> Ticket[None]:
         """Ends the subscription; settled when no more messages come.  Received messages that were not taken are released.
@@ -279,25 +279,25 @@ class Inbox(BaseInbox[Message]):
             self._cancelling = Ticket()
             open_there = not self._closed and self._subscription is not None
             if open_there:
-                self.talk._once_attached(self._cancel)
-            if not open_there or not self.talk.speakable:
+                self.core._once_attached(self._cancel)
+            if not open_there or not self.core.speakable:
                 self._cancelled()
         return self._cancelling
 
     def _cancel(self) -> None:
         subscription = self._subscription
         assert subscription is not None
-        said = self.talk._track(subscription.cancel(sync=True), "message.cancel")
-        said.on_done(lambda: self._cancelled(said.error and self.talk.failure.of(self._said, said.error)))
+        said = self.core._track(subscription.cancel(sync=True), "message.cancel")
+        said.on_done(lambda: self._cancelled(said.error and self.core.failure.of(self._said, said.error)))
 
     def _cancelled(self, error: Exception | None = None) -> None:
-        unsettled = [message.id for message in self.messages if message.session is self.talk.session]
+        unsettled = [message.id for message in self.messages if message.session is self.core.session]
         self.messages.clear()
         self._close(None)
-        self.talk.inboxes.pop(self.destination, None)
+        self.core.inboxes.pop(self.destination, None)
         if unsettled and self.explicit and error is None:
-            session = self.talk.session
-            self.talk._once_attached(lambda: release(session, RangeSet.of(*unsettled)))
+            session = self.core.session
+            self.core._once_attached(lambda: release(session, RangeSet.of(*unsettled)))
         if self._cancelling is not None and error is None:
             self._cancelling.settle(None)
         elif self._cancelling is not None and error is not None:
@@ -327,11 +327,11 @@ class Inbox(BaseInbox[Message]):
         bounded = self.octets != INFINITE and not self.messages  # then the rest may be too little for the next message
         if (self._taken * 2 < self.prefetch and not bounded) or self._subscription is None or self._closed:
             return
-        if self.talk.speakable:
+        if self.core.speakable:
             self._grant()
         elif not self._owing:
             self._owing = True
-            self.talk._once_attached(self._grant)
+            self.core._once_attached(self._grant)
 
     def _grant(self) -> None:
         self._owing = False
@@ -340,4 +340,4 @@ class Inbox(BaseInbox[Message]):
         octets = INFINITE if self.octets == INFINITE else self._taken_octets
         self._subscription.grant(self._taken, octets)
         self._taken = self._taken_octets = 0
-        self.talk.wake()
+        self.core.wake()

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import TypeVar
 
 from typing_extensions import Unpack
 
 from amqp_sansio.conversation.awaited import AwaitedConnection
 from amqp_sansio.conversation.base_client import Ending
+from amqp_sansio.conversation.base_session import BaseSession, BaseSubscription
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.line import Line, Pending
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.properties import Arguments, Body, SessionProperties, as_arguments
-from amqp_sansio.conversation.subscription import BaseSubscription
-from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.session_core import SessionCore
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError, SessionFailed, SharedSessionFailed
@@ -35,7 +35,9 @@ Result = TypeVar("Result")
 Value = TypeVar("Value")
 
 
-async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value], awaited: str, *, ends: bool = False) -> Value:
+async def in_time(
+    line: Line, ending: Ending, core: SessionCore, ticket: Ticket[Value], awaited: str, *, ends: bool = False
+) -> Value:
     """Waits for a ticket and returns its value; its session is lost after `close_timeout` seconds without progress on an open
     connection.
 
@@ -46,35 +48,22 @@ async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value],
             with suppress(AmqpError):
                 await line.wait(ending.opened)
             continue
-        come = ending.come(talk)
+        come = ending.come(core)
         try:
             await line.wait(ticket, ending.timeout if ends else ending.seconds)
         except TimeoutError:
-            if come == ending.come(talk):
-                ending.silent(talk, awaited)
+            if come == ending.come(core):
+                ending.silent(core, awaited)
     return ticket.result()
 
 
-class Session:
+class Session(BaseSession[SessionCore]):
     """A session, to be used as `async with connection.session() as session`.
 
     During a reconnect calls wait, for at most as long as the retry policy allows.
     Blocks and `cancel()` wait for the broker up to `close_timeout`; calls wait as long as the connection lives: cancel
     them to wait no longer.
     """
-
-    def __init__(self, talk: Talk, line: Line, ending: Ending) -> None:
-        self._talk: Final = talk
-        self._line: Final = line
-        self._ending: Final = ending
-
-    async def __aenter__(self) -> Self:
-        try:
-            await self._attached()
-        except BaseException:
-            self._talk.detach()
-            raise
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -86,12 +75,12 @@ class Session:
         quiet = error is not None
         try:
             if error is None:
-                over = self._talk.ended.done or self._talk.failure.again is not None
-                if not over and self._talk.failure.heard:  # nothing more will be executed, and the detach is on its way
+                over = self._core.over
+                if not over and self._core.failure.heard:  # nothing more will be executed, and the detach is on its way
                     await self._end(quiet=True)
                 elif not over:
                     await self._finish()
-                self._talk.unheard()
+                self._core.unheard()
         except BaseException as raised:
             quiet = quiet or not isinstance(raised, Exception)  # let nothing replace a cancellation or an interrupt
             raise
@@ -101,96 +90,60 @@ class Session:
     @property
     def name(self) -> bytes:
         """The name of the session on the present connection; it changes when the session is opened again."""
-        return self._talk.name
-
-    @property
-    def remade(self) -> int:
-        """How often it was opened again because the peer had lost it, and with it its exclusive queues."""
-        return self._talk.remade
+        return self._core.name
 
     @property
     def is_open(self) -> bool:
         """Whether commands can be sent now."""
-        return self._talk.speakable
+        return self._core.speakable
 
     def __repr__(self) -> str:
         return f"<Session {self.name.decode(errors='replace')!r}, {'open' if self.is_open else 'not open'}>"
 
-    @property
-    def closed(self) -> Pending[None]:
-        """Completes when the session is over for good: None when it was closed here, else its error."""
-        return Pending(self._talk.ended, self._line.wait)
-
-    async def close(self, timeout: float | None = None) -> None:
-        """Waits until everything sent is executed, then ends the session, as the end of its block does.
-
-        Raises TimeoutError when that takes more than `timeout` seconds: the session is ended all the same, and what was sent
-        may or may not be executed.  Without `timeout` it waits up to `close_timeout`.  Raises the error of a message that was
-        sent, failed, and was never awaited.
-        """
-        check_timeout(timeout)
-        if timeout is None or self._talk.ended.done or self._talk.failure.again is not None:
-            return await self.__aexit__(None, None, None)  # or nothing more will be executed
-        try:
-            await self._line.within(timeout, self._closing)
-        except TimeoutError:
-            self._talk.detach()
-            raise
-        except BaseException as error:
-            await self.__aexit__(type(error), error, None)
-            raise
-
     async def _closing(self) -> None:
-        if not self._talk.failure.heard:
+        if not self._core.failure.heard:
             await self.sync()
-        self._talk.unheard()
+        self._core.unheard()
         await self._end(quiet=False)
 
     async def _finish(self) -> None:
         """Waits until everything sent is executed.  Raises SessionLost when the peer makes no progress."""
-        self._talk.lost_before()
-        await self._attached()
+        self._core.lost_before()
+        await self._opened()
         try:
-            await in_time(self._line, self._ending, self._talk, self._talk.sync(), "execution.sync", ends=True)
+            await in_time(self._line, self._ending, self._core, self._core.sync(), "execution.sync", ends=True)
         except SharedSessionFailed:
-            self._talk.lost_before()
+            self._core.lost_before()
             raise
 
     async def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
-        return await in_time(self._line, self._ending, self._talk, ticket, awaited)
+        return await in_time(self._line, self._ending, self._core, ticket, awaited)
 
     async def _end(self, quiet: bool) -> None:
-        quiet = quiet or self._talk.failure.heard
+        quiet = quiet or self._core.failure.heard
         try:
-            await self._line.wait(self._talk.detach(), self._ending.timeout)
+            await self._line.wait(self._core.close(), self._ending.timeout)
         except TimeoutError:
-            self._ending.silent(self._talk, "detach")
+            self._ending.silent(self._core, "detach")
             if not quiet:
-                self._talk.ended.result()
+                self._core.ended.result()
         except AmqpError:
             if not quiet:
                 raise
 
-    async def _attached(self) -> None:
+    async def _opened(self) -> None:
         """Waits until the session can send.  Raises why it never will; SessionLost where the attach is not answered."""
         try:
-            self._talk.open_again()
-            while not self._talk.attached.done:
-                await self._in_time(self._talk.attached, "session.attach")
-            self._talk.attached.result()
+            self._core.open_again()
+            while not self._core.attached.done:
+                await self._in_time(self._core.attached, "session.attach")
+            self._core.attached.result()
         except SessionFailed as failed:
             with suppress(AmqpError, TimeoutError):  # a caller that tries again at once lets the detach come
-                await self._line.wait(self._talk.ended, 0.0)
+                await self._line.wait(self._core.ended, 0.0)
             if isinstance(failed, SharedSessionFailed):
                 raise failed.unsent() from failed.__cause__
             raise
-
-    async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
-        """Sends something as soon as the session is attached, and waits for the answer."""
-        if timeout is not None:
-            return await self._line.within(timeout, lambda: self._asked(say, None))
-        await self._attached()
-        return await self._line.asked(say)
 
     async def execute(self, command: Command[Result], *, timeout: float | None = None) -> Result:
         """Sends a command, waits until the peer has executed it, and returns its result, if it has one.
@@ -198,7 +151,7 @@ class Session:
         Raises SessionFailed when the peer refuses it; NoResult when the peer completes it without its result;
         LocalProtocolError for a command that carries a content: `publish` sends messages.
         """
-        return await self._asked(lambda: self._talk.execute(command), timeout)
+        return await self._asked(lambda: self._core.execute(command), timeout)
 
     async def sync(self, *, timeout: float | None = None) -> None:
         """Waits until everything sent so far is executed.
@@ -206,11 +159,11 @@ class Session:
         When the session failed, raises the error of messages that were sent before and never awaited: SessionFailed when the
         broker refused one of them, otherwise SharedSessionFailed or SessionLost, which mean that they are in doubt.
         """
-        self._talk.lost_before()
+        self._core.lost_before()
         try:
-            await self._asked(self._talk.sync, timeout)
+            await self._asked(self._core.sync, timeout)
         except SharedSessionFailed:
-            self._talk.lost_before()
+            self._core.lost_before()
             raise
 
     async def send(
@@ -228,18 +181,18 @@ class Session:
         """
         if timeout is not None:
             check_timeout(timeout)
-        if not (self._line.free(timeout) and self._talk.has_room):
+        if not (self._line.free(timeout) and self._core.has_room):
             await (self._room() if timeout is None else self._line.within(timeout, self._room))
-        return Pending(self._talk.post(exchange, routing_key, body, properties), self._confirmed)
+        return Pending(self._core.post(exchange, routing_key, body, properties), self._confirmed)
 
     async def _room(self) -> None:
         """Waits until a message may be published."""
         try:
             await self._line.writable()
-            if not self._talk.has_room:
-                await self._attached()
-            while not self._talk.has_room:
-                await self._line.wait(self._talk.room)
+            if not self._core.has_room:
+                await self._opened()
+            while not self._core.has_room:
+                await self._line.wait(self._core.room)
                 await self._line.writable()
         except SharedSessionFailed as failed:
             raise failed.unsent() from failed.__cause__
@@ -256,15 +209,10 @@ class Session:
         """Publishes a message and waits until the broker has certainly taken it."""
         if timeout is not None:
             return await self._line.within(timeout, lambda: self.publish(exchange, routing_key, body, **properties))
-        talk, line = self._talk, self._line
-        if not (line.free() and talk.has_room):
+        core, line = self._core, self._line
+        if not (line.free() and core.has_room):
             await self._room()
-        return await line.asked(lambda: talk.post(exchange, routing_key, body, properties, True))
-
-    async def _confirmed(self, ticket: Ticket[None], timeout: float | None = None) -> None:
-        if not ticket.done:
-            self._talk.prompt()
-        await self._line.wait(ticket, timeout)
+        return await line.asked(lambda: core.post(exchange, routing_key, body, properties, True))
 
     # --- queues and exchanges ------------------------------------------------------------------------------------------------
 
@@ -376,13 +324,13 @@ class Session:
         Raises TransactionFailed when it was not committed, or when the outcome is unknown, for example after `close_timeout`
         seconds without progress of the peer.
         """
-        await self._attached()
-        transactions = self._talk.transactions
+        await self._opened()
+        transactions = self._core.transactions
         transactions.begin()
         try:
             yield
             transactions.check()
-            await self._attached()
+            await self._opened()
         except BaseException:
             transactions.abandon()
             raise
@@ -395,14 +343,14 @@ class Session:
         `prepare`, `commit` or `rollback` then decide about it.  Raises BranchFailed after `close_timeout` seconds without an
         answer.
         """
-        await self._attached()
-        transactions = self._talk.transactions
+        await self._opened()
+        transactions = self._core.transactions
         started = transactions.begin_branch(xid, join=join, resume=resume)
         try:
             await self._in_time(started, "dtx.start")
             yield
             transactions.check()
-            await self._attached()
+            await self._opened()
         except BaseException:
             transactions.abandon_branch(xid, started)
             raise
@@ -410,34 +358,34 @@ class Session:
 
     async def prepare(self, xid: Xid, *, timeout: float | None = None) -> XaStatus:
         """First phase: prepares the branch.  Returns XA_OK or XA_RDONLY (nothing to decide); raises BranchFailed otherwise."""
-        return await self._asked(lambda: self._talk.transactions.prepare(xid), timeout)
+        return await self._asked(lambda: self._core.transactions.prepare(xid), timeout)
 
     async def commit(self, xid: Xid, *, one_phase: bool = False, timeout: float | None = None) -> None:
         """Commits the branch, the second phase; with `one_phase`, without a first phase."""
-        await self._asked(lambda: self._talk.transactions.commit_branch(xid, one_phase=one_phase), timeout)
+        await self._asked(lambda: self._core.transactions.commit_branch(xid, one_phase=one_phase), timeout)
 
     async def rollback(self, xid: Xid, *, timeout: float | None = None) -> None:
         """Undoes the work of the branch."""
-        await self._asked(lambda: self._talk.transactions.rollback_branch(xid), timeout)
+        await self._asked(lambda: self._core.transactions.rollback_branch(xid), timeout)
 
     async def recover(self, *, timeout: float | None = None) -> tuple[Xid, ...]:
         """Returns the branches in doubt at this broker."""
-        return await self._asked(self._talk.transactions.recover, timeout)
+        return await self._asked(self._core.transactions.recover, timeout)
 
     async def carry_out(self, ask: Ask, whole: TwoPhase, *, timeout: float | None = None) -> None:
         """Sends what a two-phase commit wants of this participant, and passes on the answer, or that there will be none."""
         if timeout is not None:
             return await self._line.within(timeout, lambda: self.carry_out(ask, whole))
         try:
-            await self._attached()
+            await self._opened()
         except AmqpError:
             whole.lost(ask.participant)
             raise
-        return await self._line.wait(self._talk.transactions.carry_out(ask, whole))
+        return await self._line.wait(self._core.transactions.carry_out(ask, whole))
 
     async def forget(self, xid: Xid, *, timeout: float | None = None) -> None:
         """Allows the broker to forget a branch that it decided heuristically."""
-        await self._asked(lambda: self._talk.transactions.forget(xid), timeout)
+        await self._asked(lambda: self._core.transactions.forget(xid), timeout)
 
     def subscribe(
         self, queue: str, *, prefetch: int = PREFETCH, octets: int = INFINITE, accept: bool = True, browse: bool = False
@@ -448,7 +396,7 @@ class Session:
         it, the broker forgets a message when it sends it.  `browse` leaves the messages on the queue: without `accept` the
         whole queue is shown; with `accept` each message must be released, because a browsed message cannot be accepted.
         """
-        inbox = self._talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
+        inbox = self._core.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
         return Subscription(inbox, self._line, self._ending)
 
 
@@ -462,7 +410,7 @@ class Subscription(BaseSubscription[Message]):
 
         Raises SessionLost after `close_timeout` seconds without progress of the peer.
         """
-        await in_time(self._line, self._ending, self._inbox.talk, self._inbox.cancel(), "message.cancel", ends=True)
+        await in_time(self._line, self._ending, self._inbox.core, self._inbox.cancel(), "message.cancel", ends=True)
 
 
 class SessionConnection(AwaitedConnection[Client]):

@@ -23,22 +23,22 @@ from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 
 if TYPE_CHECKING:
-    from amqp_sansio.conversation.talk import Talk
+    from amqp_sansio.conversation.session_core import SessionCore
     from amqp_sansio.engine.session import Session
 
 GOOD: Final = frozenset([XaStatus.XA_OK, XaStatus.XA_RDONLY])
 
 
 class Transactions:
-    """Commits, rollbacks and branches of one `Talk`.
+    """Commits, rollbacks and branches of one `SessionCore`.
 
     Unless it goes well, a ticket of a transaction fails with TransactionFailed, one of a branch with BranchFailed; where the
     session is lost before the answer, their outcome is "unknown".  A command about a branch that the peer refuses ends the
     session, and fails with SessionFailed.
     """
 
-    def __init__(self, talk: Talk) -> None:
-        self._talk: Final = talk
+    def __init__(self, core: SessionCore) -> None:
+        self._core: Final = core
         self._local: Final[dict[int, tuple[Ticket[None], TransactionOutcome]]] = {}
         self._asked: Final[dict[int, tuple[Ticket[Any], str]]] = {}  # about branches: for a status, xids, or seconds
         self._selected: tuple[object, str] | None = None  # for which session, and which kind
@@ -77,10 +77,10 @@ class Transactions:
         def undo() -> None:
             self.rollback()
             if accepted:
-                release(self._talk.session, accepted, True)
+                release(self._core.session, accepted, True)
 
-        if session is self._talk.session and not self._talk.ended.done:
-            self._talk._once_attached(undo)
+        if session is self._core.session and not self._core.ended.done:
+            self._core._once_attached(undo)
 
     def begin_branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
         """Begins a block of work in a branch, up to `finish_branch` or `abandon_branch`; settled when work may begin."""
@@ -103,17 +103,17 @@ class Transactions:
         """Ends the block of a branch, if that was started, so that it can only be rolled back."""
         session = self._within
         self._leave()
-        if session is not self._talk.session or self._talk.ended.done:
+        if session is not self._core.session or self._core.ended.done:
             return  # the peer ended it with the session
 
         def end() -> None:
             if started.error is None:
-                self._talk._once_attached(lambda: self.end(xid, fail=True))
+                self._core._once_attached(lambda: self.end(xid, fail=True))
 
         started.on_done(end)
 
     def _enter(self) -> None:
-        session = self._talk.session
+        session = self._core.session
         if self._within is not None:
             raise LocalProtocolError(
                 "a transaction", "another one is open in this session", ("after its end", "another session")
@@ -127,7 +127,7 @@ class Transactions:
 
     def check(self) -> None:
         """Raises TransactionFailed when a block is open whose session was lost: a command would not belong to it."""
-        if self._within is not None and (self._within is not self._talk._session or self._talk.ended.done):
+        if self._within is not None and (self._within is not self._core._session or self._core.ended.done):
             raise TransactionFailed("rolled back", "its session was lost")
 
     def must_count(self, what: str, session: Session | None) -> None:
@@ -149,30 +149,30 @@ class Transactions:
 
     def select_tx(self) -> None:
         """Makes the session transactional, unless it already is."""
-        session = self._talk.session
+        session = self._core.session
         if self._selected != (session, "tx"):
             session.select_tx()
             self._selected = (session, "tx")
 
     def commit(self) -> Ticket[None]:
         """Commits what was published and accepted; settled when the peer has done so."""
-        return self._end_local(self._talk.session.tx.commit(), TransactionOutcome.COMMITTED)
+        return self._end_local(self._core.session.tx.commit(), TransactionOutcome.COMMITTED)
 
     def rollback(self) -> Ticket[None]:
         """Undoes what was published and accepted.  The session holds the accepted messages again."""
-        return self._end_local(self._talk.session.tx.rollback(), TransactionOutcome.ROLLED_BACK)
+        return self._end_local(self._core.session.tx.rollback(), TransactionOutcome.ROLLED_BACK)
 
     def _end_local(self, id: int, wanted: TransactionOutcome) -> Ticket[None]:
         ticket: Ticket[None] = Ticket()
         self._local[id] = (ticket, wanted)
-        self._talk.wake()
+        self._core.wake()
         return ticket
 
     # --- distributed -------------------------------------------------------------------------------------------------------
 
     def select_dtx(self) -> None:
         """Makes the session one of distributed transactions, unless it already is."""
-        session = self._talk.session
+        session = self._core.session
         if self._selected != (session, "dtx"):
             session.select_dtx()
             self._selected = (session, "dtx")
@@ -180,40 +180,40 @@ class Transactions:
     def start(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
         """Starts work in the branch: what is published and accepted from now on belongs to it."""
         self.select_dtx()
-        return self._about(self._talk.session.dtx.start(xid, join=join, resume=resume), "dtx.start")
+        return self._about(self._core.session.dtx.start(xid, join=join, resume=resume), "dtx.start")
 
     def end(self, xid: Xid, *, suspend: bool = False, fail: bool = False) -> Ticket[XaStatus]:
         """Ends work in the branch: what follows no longer belongs to it."""
-        return self._about(self._talk.session.dtx.end(xid, suspend=suspend, fail=fail), "dtx.end")
+        return self._about(self._core.session.dtx.end(xid, suspend=suspend, fail=fail), "dtx.end")
 
     def prepare(self, xid: Xid) -> Ticket[XaStatus]:
         """Prepares the branch, the first phase; settled with XA_OK, or XA_RDONLY where there is nothing to commit."""
-        return self._about(self._talk.session.dtx.prepare(xid), "dtx.prepare")
+        return self._about(self._core.session.dtx.prepare(xid), "dtx.prepare")
 
     def commit_branch(self, xid: Xid, *, one_phase: bool = False) -> Ticket[XaStatus]:
         """Makes the work of the branch final."""
         check_types(bool, one_phase=one_phase)
-        return self._about(self._talk.session.dtx.commit(xid, one_phase=one_phase), "dtx.commit")
+        return self._about(self._core.session.dtx.commit(xid, one_phase=one_phase), "dtx.commit")
 
     def rollback_branch(self, xid: Xid) -> Ticket[XaStatus]:
         """Undoes the work of the branch."""
-        return self._about(self._talk.session.dtx.rollback(xid), "dtx.rollback")
+        return self._about(self._core.session.dtx.rollback(xid), "dtx.rollback")
 
     def forget(self, xid: Xid) -> Ticket[XaStatus]:
         """Allows the broker to forget a branch that it decided heuristically."""
-        return self._about(self._talk.session.dtx.forget(xid), "dtx.forget")
+        return self._about(self._core.session.dtx.forget(xid), "dtx.forget")
 
     def set_timeout(self, xid: Xid, seconds: int) -> Ticket[XaStatus]:
         """Sets the timeout of a branch in seconds; 0: the broker's default."""
-        return self._about(self._talk.session.dtx.set_timeout(xid, seconds), "dtx.set-timeout")
+        return self._about(self._core.session.dtx.set_timeout(xid, seconds), "dtx.set-timeout")
 
     def get_timeout(self, xid: Xid) -> Ticket[int]:
         """Requests the timeout of a branch in seconds."""
-        return self._about(self._talk.session.dtx.get_timeout(xid), "dtx.get-timeout")
+        return self._about(self._core.session.dtx.get_timeout(xid), "dtx.get-timeout")
 
     def recover(self) -> Ticket[tuple[Xid, ...]]:
         """Lists the branches in doubt at this broker: prepared and not decided, or decided heuristically by the broker."""
-        return self._about(self._talk.session.dtx.recover(), "dtx.recover")
+        return self._about(self._core.session.dtx.recover(), "dtx.recover")
 
     def carry_out(self, ask: Ask, whole: TwoPhase) -> Ticket[None]:
         """Sends what a two-phase commit wants of this participant; settled once `whole` has the answer, or knows that it is
@@ -229,7 +229,7 @@ class Transactions:
 
             listing.on_done(listed)
             return told
-        ticket = self._about(self._talk.session.send(command, sync=True), command.VERB)
+        ticket = self._about(self._core.session.send(command, sync=True), command.VERB)
 
         def answered() -> None:
             error = ticket.error
@@ -247,7 +247,7 @@ class Transactions:
     def _about(self, id: int, verb: str) -> Ticket[Any]:
         ticket: Ticket[Any] = Ticket()
         self._asked[id] = (ticket, verb)
-        self._talk.wake()
+        self._core.wake()
         return ticket
 
     # --- answers -----------------------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ class Transactions:
                 self._ended(id, outcome)
             case BranchAnswered(id=id, verb=verb, status=status, refused=refused) if id in self._asked:
                 ticket, _ = self._asked.pop(id)
-                failure = self._talk.failure.error
+                failure = self._core.failure.error
                 if status in GOOD:
                     ticket.settle(XaStatus(status))
                 else:
@@ -280,7 +280,7 @@ class Transactions:
     def lost(self) -> None:
         """Fails everything pending: the session is over."""
         if self._local:
-            self._talk._answers.told()
+            self._core._answers.told()
         for local, _ in self._local.values():
             local.fail(TransactionFailed("unknown", "the session was lost before the answer"))
         for asked, verb in self._asked.values():
@@ -296,8 +296,8 @@ class Transactions:
         if outcome == wanted:
             ticket.settle(None)
         else:
-            failure = self._talk.failure.error
+            failure = self._core.failure.error
             error = TransactionFailed(outcome, "" if failure is None else str(failure))
             error.__cause__ = failure
-            self._talk._answers.told()
+            self._core._answers.told()
             ticket.fail(error)

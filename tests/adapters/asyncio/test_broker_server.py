@@ -373,7 +373,7 @@ def test_at_the_end_what_was_read_is_answered_and_kept(tmp_path: Path) -> None:
             await session.execute(queue.Declare("q", durable=True))
             store.may.clear()
             ticket = await session.send("", "q", b"x", persistent=True)
-            session._talk.prompt()
+            session._core.prompt()
             while not server.broker._journals.pending:
                 await asyncio.sleep(0.001)
             end = asyncio.create_task(server.stop("enough"))
@@ -492,7 +492,7 @@ def test_a_slow_disk_stops_the_client_that_fills_the_journal(tmp_path: Path, mon
                 await session.execute(queue.Declare("q", durable=True))
                 store.may.clear()
                 tickets = [await session.send("", "q", b"x" * 1000, persistent=True) for _ in range(200)]
-                session._talk.prompt()
+                session._core.prompt()
                 assert server.writer is not None
                 while not server.writer.full:
                     await asyncio.sleep(0.001)

@@ -75,7 +75,7 @@ def test_a_slow_socket_stops_the_publisher_and_memory_stays_flat() -> None:
     sent = [0]
     with Served() as served, pytest.raises(Exception, match="closed"), connect(served.url, close_timeout=0.1) as connection:
         session = connection.session().__enter__()
-        session._talk.most_in_flight_octets = 10**12
+        session._core.most_in_flight_octets = 10**12
         served.silence()
         tracemalloc.start()
 
@@ -113,7 +113,7 @@ def test_any_number_of_threads_may_use_one_session() -> None:
     found: list[bytes] = []
     with Served() as served, connect(served.url) as connection, connection.session() as session:
         session.execute(queue.Declare("q"))
-        session._talk.most_in_flight = 10
+        session._core.most_in_flight = 10
 
         def publish(who: int) -> None:
             for number in range(50):
@@ -151,7 +151,7 @@ def test_a_send_to_a_slow_socket_may_have_an_end() -> None:
     url = "?heartbeat=0"
     with Served() as served, pytest.raises(SessionLost), connect(served.url + url, close_timeout=1.0) as connection:
         with connection.session() as session:
-            session._talk.most_in_flight_octets = 10**12
+            session._core.most_in_flight_octets = 10**12
             served.silence()
             with pytest.raises(TimeoutError, match=r"no room within 0.1"):
                 for _ in range(1000):

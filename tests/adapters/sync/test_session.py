@@ -52,7 +52,7 @@ def test_errors_reach_the_waiting_caller(connection: Connection) -> None:
     with pytest.raises(SessionFailed, match=r"404 to queue.delete"), connection.session() as session:
         session.execute(queue.Delete("nowhere"))
     with pytest.raises(SessionFailed, match="404"), connection.session() as session:
-        session._talk.execute(queue.Delete("nowhere"))
+        session._core.execute(queue.Delete("nowhere"))
     with pytest.raises(MessageReturned), connection.session() as session:
         session.publish("", "nowhere", b"", mandatory=True)
     with pytest.raises(MessageReturned), connection.session() as session:
@@ -121,7 +121,7 @@ def test_a_broker_that_does_not_answer_is_not_awaited_for_ever_at_the_end(served
         with pytest.raises(KeyError), connection.session() as session:
             served.silence()
             raise KeyError("mine")
-    assert "no answer to detach within 0.5 seconds" in str(session._talk.ended.error)
+    assert "no answer to detach within 0.5 seconds" in str(session._core.ended.error)
 
 
 def test_a_broker_that_let_one_end_pass_is_not_waited_for_at_the_next(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_a_call_waits_no_longer_than_its_timeout(call: str, attached: bool) -> N
     driver = Scripted()
     with pytest.raises(SessionLost, match=r"within 1.0 seconds"), driver.session(60) as session:
         if call not in ("publish", "confirmed", "say", "ask", "sync", "wait"):
-            session._talk.transactions.select_dtx()
+            session._core.transactions.select_dtx()
         if not attached:
             driver.stage.cut()
             driver.stage.greet()
@@ -272,10 +272,10 @@ def test_a_call_with_a_timeout_waits_for_an_attach_that_nobody_answers_no_longer
 def test_a_refusal_that_somebody_heard_is_not_raised_again_where_the_end_finds_the_session_there() -> None:
     driver = Scripted()
     with driver.session() as session:
-        refuse(driver.stage, session._talk)
+        refuse(driver.stage, session._core)
         with pytest.raises(SessionFailed, match="542"):
             session.execute(queue.Declare("q"))
-        assert not session._talk.ended.done
+        assert not session._core.ended.done
         driver.silent = True
 
 

@@ -234,7 +234,7 @@ def test_a_branch_from_its_start_to_its_end(served: Served) -> None:
         made.begin(name, None)
         made.accept([each[0] for each in got if each is not None])
         made.end(name)
-        asked = partial(made._session._talk.transactions.get_timeout, name)
+        asked = partial(made._session._core.transactions.get_timeout, name)
         assert made._session._asked(asked) == BRANCH_TIMEOUT
         made.prepare(name)
         assert made.link.in_doubt() == (name,)

@@ -10,7 +10,8 @@ from typing import Final, Self
 
 from amqp_sansio.adapters.asyncio.wire import Line, Wire, wait
 from amqp_sansio.conversation.address import Address, Endpoint
-from amqp_sansio.conversation.awaited import AwaitedConnection, C
+from amqp_sansio.conversation.awaited import AwaitedConnection
+from amqp_sansio.conversation.base_session import C
 
 CLOSE_TIMEOUT: Final = 10.0
 """Default time for a clean end in seconds, after which the socket is just closed."""

@@ -6,23 +6,22 @@ import ssl
 import threading
 import weakref
 from types import TracebackType
-from typing import Final, Generic, Self, TypeVar
+from typing import Final, Self
 
+from amqp_sansio.adapters.sync.base_session import C, ConnectionState
 from amqp_sansio.adapters.sync.driver import Driver
-from amqp_sansio.adapters.sync.line import Line, Pending
+from amqp_sansio.adapters.sync.line import Line
 from amqp_sansio.adapters.sync.turns import Turn
 from amqp_sansio.conversation.address import Address
-from amqp_sansio.conversation.base_client import BaseClient, Ending
+from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.errors.checks import check_timeout
-
-C = TypeVar("C", bound=BaseClient)
 
 CLOSE_TIMEOUT: Final = 10.0
 """Default time for a clean end in seconds, after which the socket is just closed."""
 
 
-class BaseConnection(Generic[C]):
+class BaseConnection(ConnectionState[C]):
     """Base of a client's connection, for sessions and channels alike.  Any number of threads may use it.
 
     A background thread keeps it alive, heartbeats included, until it is closed, or until the program no longer references it
@@ -31,12 +30,12 @@ class BaseConnection(Generic[C]):
 
     def __init__(self, address: Address, client: C, tls: ssl.SSLContext | None, close_timeout: float) -> None:
         self.address: Final = address
-        self._client: Final = client
+        self._client = client
         lock = threading.RLock()
         turn = Turn(lock)
         client.wake, client.guard = turn.want, turn
         driver: Final = Driver(client, address, tls, lock, turn)
-        self._line: Final = Line(driver, turn)
+        self._line = Line(driver, turn)
         # An interrupt may come before the block has begun or at its very end; then the block does not close the connection.
         self._dropped: Final = weakref.finalize(self._line, driver.abandon)
         self._ending: Final = Ending(client, close_timeout)
@@ -56,24 +55,6 @@ class BaseConnection(Generic[C]):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-    # These three mirror `conversation.awaited`.  The classes share no base: there a task runs the connection and calls are
-    # awaited; here a thread does, calls take turns, and `closed` is a pending result of this adapter.
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is an open connection now."""
-        return self._client.is_open
-
-    @property
-    def closed(self) -> Pending[None]:
-        """Completes when the client will not reconnect: None when it was closed here, else its ConnectionLost."""
-        return Pending(self._client.ended, self._line.wait)
-
-    @property
-    def remade(self) -> int:
-        """How many connections were opened after the first one."""
-        return self._client.remade
 
     def close(self, timeout: float | None = None) -> None:
         """Closes the connection and waits up to `timeout` seconds (default: `close_timeout`) for the answer.

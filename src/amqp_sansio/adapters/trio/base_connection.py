@@ -13,7 +13,8 @@ import trio
 
 from amqp_sansio.adapters.trio.wire import Line, Wire, wait
 from amqp_sansio.conversation.address import Address, Endpoint
-from amqp_sansio.conversation.awaited import AwaitedConnection, C
+from amqp_sansio.conversation.awaited import AwaitedConnection
+from amqp_sansio.conversation.base_session import C
 from amqp_sansio.errors import AmqpError, LocalProtocolError
 
 CLOSE_TIMEOUT: Final = 10.0

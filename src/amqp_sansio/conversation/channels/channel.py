@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import TypeVar
 
 from typing_extensions import Unpack
 
 from amqp_sansio.conversation.awaited import AwaitedConnection
-from amqp_sansio.conversation.base_client import Ending
+from amqp_sansio.conversation.base_session import BaseSession, BaseSubscription
 from amqp_sansio.conversation.channels.calls import Fetch
 from amqp_sansio.conversation.channels.client import ChannelClient
 from amqp_sansio.conversation.channels.consumers import Inbox
@@ -18,10 +18,8 @@ from amqp_sansio.conversation.channels.core import ChannelCore
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties
 from amqp_sansio.conversation.inbox import PREFETCH
-from amqp_sansio.conversation.line import Line, Pending
+from amqp_sansio.conversation.line import Pending
 from amqp_sansio.conversation.properties import Arguments, as_arguments
-from amqp_sansio.conversation.subscription import BaseSubscription
-from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.errors.checks import check_timeout, check_types
 from amqp_sansio.spec.base import Method
@@ -31,25 +29,12 @@ from amqp_sansio.spec.methods import queue as queues
 Value = TypeVar("Value")
 
 
-class Channel:
+class Channel(BaseSession[ChannelCore]):
     """A channel, to be used as `async with connection.channel() as channel`.
 
     During a reconnect calls wait, for at most as long as the retry policy allows.  A call that the server refuses raises
     ChannelClosed and ends the channel; the connection and its other channels stay open.
     """
-
-    def __init__(self, core: ChannelCore, line: Line, ending: Ending) -> None:
-        self._core: Final = core
-        self._line: Final = line
-        self._ending: Final = ending
-
-    async def __aenter__(self) -> Self:
-        try:
-            await self._opened()
-        except BaseException:
-            self._core.close()
-            raise
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -69,24 +54,6 @@ class Channel:
             await self._end(quiet)
             if not quiet:
                 self._core.in_flight.unheard()
-
-    async def close(self, timeout: float | None = None) -> None:
-        """Waits until every message is confirmed, then closes the channel, as the end of its block does.
-
-        Raises TimeoutError when that takes more than `timeout` seconds: the channel is closed anyway, and messages without
-        a confirm are in doubt.  Without `timeout` it waits up to `close_timeout`.
-        """
-        check_timeout(timeout)
-        if timeout is None or self._core.ended.done:
-            return await self.__aexit__(None, None, None)
-        try:
-            await self._line.within(timeout, self._closing)
-        except TimeoutError:
-            self._core.close()
-            raise
-        except BaseException as error:
-            await self.__aexit__(type(error), error, None)
-            raise
 
     async def _closing(self) -> None:
         await self.sync()
@@ -117,26 +84,10 @@ class Channel:
     def __repr__(self) -> str:
         return f"<Channel {self.number}, {'open' if self.is_open else 'not open'}>"
 
-    @property
-    def remade(self) -> int:
-        """How often it was opened again because the connection was lost."""
-        return self._core.remade
-
-    @property
-    def closed(self) -> Pending[None]:
-        """Completes with the end of the channel: raises the reason, unless the channel was closed here."""
-        return Pending(self._core.ended, self._line.wait)
-
     async def _opened(self) -> None:
         while not self._core.opened.done:
             await self._line.wait(self._core.opened)
         self._core.opened.result()
-
-    async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None) -> Value:
-        if timeout is not None:
-            return await self._line.within(timeout, lambda: self._asked(say, None))
-        await self._opened()
-        return await self._line.asked(say)
 
     async def execute(self, method: Method, *, timeout: float | None = None) -> Method:
         """Sends a method, waits for its answer and returns it; returns the method itself where it requires no answer.
@@ -205,11 +156,6 @@ class Channel:
             if not self._core.has_room:
                 await self._line.wait(self._core.room)
                 await self._line.writable()
-
-    async def _confirmed(self, ticket: Ticket[None], timeout: float | None = None) -> None:
-        if not ticket.done:
-            self._core.prompt()
-        await self._line.wait(ticket, timeout)
 
     async def request(
         self,

@@ -176,6 +176,11 @@ class ChannelCore:
         return None if self._channel is None or self._channel.closed_cause is not None else self._channel.number
 
     @property
+    def over(self) -> bool:
+        """Whether it is over: nothing more will be executed."""
+        return self.ended.done
+
+    @property
     def is_open(self) -> bool:
         """Whether something may be sent now."""
         return self.opened.done and self.opened.error is None and not self._closing

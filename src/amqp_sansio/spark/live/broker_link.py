@@ -94,7 +94,7 @@ class Link:
         """Whether the broker supports distributed transactions.  Raises LiveError when it cannot be asked."""
         try:
             with self.session() as session:
-                session._talk.transactions.select_dtx()
+                session._core.transactions.select_dtx()
                 session.recover()
         except (SessionFailed, BranchFailed):
             return False
@@ -139,7 +139,7 @@ class Link:
         """Whether the broker knows a branch; its list need not contain all of them."""
         try:
             with self.session() as session:
-                session._asked(lambda: session._talk.transactions.get_timeout(branch))
+                session._asked(lambda: session._core.transactions.get_timeout(branch))
         except (AmqpError, TimeoutError) as error:
             if isinstance(error, SessionFailed | BranchFailed) and self._connection._client.closed is None:
                 return False  # a refusal ended the session, the connection is intact
@@ -209,7 +209,7 @@ def give_time(session: Session, branch: Xid, timeout: int | None, bounded: bool 
     None: no timeout where the broker has no default one, else BRANCH_TIMEOUT, because a broker may apply it to prepared
     branches too.  `bounded` is whether the broker has a default, from an earlier call, None if unknown; so is the result.
     """
-    transactions = session._talk.transactions
+    transactions = session._core.transactions
     if timeout is None:
         if bounded is None:
             bounded = session._asked(lambda: transactions.get_timeout(branch)) > 0

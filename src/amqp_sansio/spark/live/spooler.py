@@ -346,7 +346,7 @@ class Intake:
 
     def begin(self, branch: Xid, timeout: int | None) -> None:
         """Begins a branch for what is accepted from now on, with a timeout of `timeout` seconds (see the options)."""
-        self._ask(lambda: self._session._talk.transactions.start(branch))
+        self._ask(lambda: self._session._core.transactions.start(branch))
         with self.link.told(" (option branchTimeout)"):
             self._bounded = give_time(self._session, branch, timeout, self._bounded)
 
@@ -358,15 +358,15 @@ class Intake:
 
     def end(self, branch: Xid) -> None:
         """Ends the branch for what follows."""
-        self._ask(lambda: self._session._talk.transactions.end(branch))
+        self._ask(lambda: self._session._core.transactions.end(branch))
 
     def prepare(self, branch: Xid) -> None:
         """Prepares the branch, so that the broker can commit it whatever happens.  Raises LiveError when it does not."""
-        self.link.must_keep(self._ask(lambda: self._session._talk.transactions.prepare(branch)), "accepts")
+        self.link.must_keep(self._ask(lambda: self._session._core.transactions.prepare(branch)), "accepts")
 
     def commit(self, branch: Xid) -> None:
         """Commits: the messages are gone from their queues.  Raises LiveError when that is not certain."""
-        self._ask(lambda: self._session._talk.transactions.commit_branch(branch))
+        self._ask(lambda: self._session._core.transactions.commit_branch(branch))
 
     def sync(self) -> None:
         """Waits until everything sent so far is executed."""

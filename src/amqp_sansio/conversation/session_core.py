@@ -166,7 +166,7 @@ Result = TypeVar("Result")
 ENDED_HERE: Final = "it was ended here"
 
 
-class Talk:
+class SessionCore:
     """The client's state of one session.
 
     `attached` is settled when the session can be used, `ended` when it is over for good.  Every request returns a `Ticket`,
@@ -228,6 +228,11 @@ class Talk:
     def remade(self) -> int:
         """How often the session was opened again because the peer had lost it."""
         return self._remade
+
+    @property
+    def over(self) -> bool:
+        """Whether it is over, or failed and was not opened again: nothing more will be executed."""
+        return self.ended.done or self.failure.again is not None
 
     @property
     def in_flight(self) -> int:
@@ -437,7 +442,7 @@ class Talk:
         if self._session is not None:
             self._acceptance.say(self._session)
 
-    def detach(self) -> Ticket[None]:
+    def close(self) -> Ticket[None]:
         """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: call `sync` first."""
         if self.ended.done:
             return self.ended
@@ -576,4 +581,4 @@ class Talk:
             self._room.settle(None)
 
     def __repr__(self) -> str:
-        return f"<Talk {self._name!r}, {self.in_flight} in flight>"
+        return f"<SessionCore {self._name!r}, {self.in_flight} in flight>"

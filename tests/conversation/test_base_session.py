@@ -7,8 +7,8 @@ from tests.conversation.stage import AT_ONCE, staged
 from tests.conversation.staged_line import StagedLine, run
 
 from amqp_sansio.conversation.base_client import Ending
+from amqp_sansio.conversation.base_session import BaseSubscription
 from amqp_sansio.conversation.inbox import BaseInbox
-from amqp_sansio.conversation.subscription import BaseSubscription
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import SubscriptionClosed
 

@@ -13,7 +13,7 @@ from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.answers import CONTENT
 from amqp_sansio.conversation.properties import HEADERS, SessionProperties
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
-from amqp_sansio.conversation.talk import Failure
+from amqp_sansio.conversation.session_core import Failure
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.errors import (
     ConnectionLost,
@@ -113,38 +113,38 @@ def test_exclusive_queues_end_with_the_session() -> None:
 
 def test_commands_are_answered() -> None:
     stage = staged()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    stage.get(talk.publish("", "q", b"one"))
-    answer = stage.get(talk.execute(queue.Query("q")))
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    stage.get(core.publish("", "q", b"one"))
+    answer = stage.get(core.execute(queue.Query("q")))
     assert isinstance(answer, QueueQueryResult)
     assert answer.message_count == 1
-    assert stage.get(talk.sync()) is None
+    assert stage.get(core.sync()) is None
 
 
 def test_a_refused_command_fails_its_ticket_and_everything_behind_it() -> None:
     stage = staged(retry=NEVER)
-    talk = stage.open()
-    before = talk.execute(queue.Query("q"))
-    refused, behind = talk.execute(queue.Delete("nowhere")), talk.sync()
+    core = stage.open()
+    before = core.execute(queue.Query("q"))
+    refused, behind = core.execute(queue.Delete("nowhere")), core.sync()
     stage.run()
     assert before.error is None
-    for ticket in (refused, talk.ended):
+    for ticket in (refused, core.ended):
         assert type(ticket.error) is SessionFailed
     assert refused.error is not None
     assert "404 to queue.delete" in str(refused.error)
     assert type(behind.error) is SharedSessionFailed
     assert "404 to queue.delete" in str(behind.error)
     assert "not this call's command" in str(behind.error)
-    assert talk.name not in stage.client.talks
+    assert core.name not in stage.client.cores
 
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
 def test_the_end_of_a_refused_subscription_raises_its_refusal(retry: RetryPolicy) -> None:
     stage = staged(retry=retry)
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    other, refused = talk.subscribe("q"), talk.subscribe("nowhere")
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    other, refused = core.subscribe("q"), core.subscribe("nowhere")
     ends = [other.cancel(), refused.cancel()]
     stage.run()
     assert [type(each.error) for each in ends] == [SharedSessionFailed, SessionFailed]
@@ -153,9 +153,9 @@ def test_the_end_of_a_refused_subscription_raises_its_refusal(retry: RetryPolicy
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
 def test_receiving_from_a_refused_subscription_raises_its_refusal(retry: RetryPolicy) -> None:
     stage = staged(retry=retry)
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    other, refused = talk.subscribe("q"), talk.subscribe("nowhere")
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    other, refused = core.subscribe("q"), core.subscribe("nowhere")
     waiting, receiving = other.more, refused.more
     stage.run()
     errors = [other.error, refused.error] if retry is NEVER else [waiting.error, receiving.error]
@@ -165,62 +165,62 @@ def test_receiving_from_a_refused_subscription_raises_its_refusal(retry: RetryPo
 
 def test_a_refused_subscription_is_not_tried_again_with_the_next_session() -> None:
     stage = staged()
-    talk = stage.open()
-    refused = talk.subscribe("nowhere")
+    core = stage.open()
+    refused = core.subscribe("nowhere")
     stage.run()
     for _ in range(2):
         with pytest.raises(SessionFailed, match=r"404 to message\.subscribe"):
             refused.take()
-    talk.open_again()
+    core.open_again()
     stage.run()
-    stage.get(talk.execute(queue.Declare("q")))
-    assert talk.remade == 1
+    stage.get(core.execute(queue.Declare("q")))
+    assert core.remade == 1
     stage.get(refused.cancel())
-    stage.get(talk.sync())
-    assert talk.remade == 1
+    stage.get(core.sync())
+    assert core.remade == 1
 
 
 @pytest.mark.parametrize("failed", [True, False])
 def test_a_subscription_made_while_the_session_is_not_open_starts_as_soon_as_it_is(failed: bool) -> None:
     stage = staged()
-    talk = stage.open(timeout=0 if failed else 60)
-    stage.get(talk.execute(queue.Declare("q")))
+    core = stage.open(timeout=0 if failed else 60)
+    stage.get(core.execute(queue.Declare("q")))
     if failed:
-        talk.execute(queue.Delete("nowhere"))
+        core.execute(queue.Delete("nowhere"))
         stage.run()
     else:
         stage.cut()
-    inbox, other = talk.subscribe("q"), talk.subscribe("q")
+    inbox, other = core.subscribe("q"), core.subscribe("q")
     stage.get(other.cancel())
     if failed:
         assert not inbox.more.done  # it opens the session again
         stage.run()
     else:
         stage.connect()
-    assert talk.remade == failed
-    stage.get(talk.publish("", "q", b"one"))
+    assert core.remade == failed
+    stage.get(core.publish("", "q", b"one"))
     stage.run()
     message = inbox.take()
     assert message is not None
     assert message.body == b"one"
-    assert stage.get(talk.execute(queue.Query("q"))).subscriber_count == 1
+    assert stage.get(core.execute(queue.Query("q"))).subscriber_count == 1
 
 
 def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_call() -> None:
     stage = staged()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    inbox = talk.subscribe("q")
-    waiting, refused = inbox.more, talk.execute(queue.Delete("nowhere"))
-    sent = talk.publish("", "q", b"one")
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    inbox = core.subscribe("q")
+    waiting, refused = inbox.more, core.execute(queue.Delete("nowhere"))
+    sent = core.publish("", "q", b"one")
     stage.run()
     assert type(refused.error) is SessionFailed
     assert type(waiting.error) is type(sent.error) is SharedSessionFailed
-    assert not talk.ended.done
-    talk.open_again()
+    assert not core.ended.done
+    core.open_again()
     stage.run()
-    assert talk.attached.done
-    stage.get(talk.publish("", "q", b"two"))
+    assert core.attached.done
+    stage.get(core.publish("", "q", b"two"))
     stage.run()
     message = inbox.take()
     assert message is not None
@@ -229,95 +229,95 @@ def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_c
 
 def test_the_call_that_finds_the_session_open_again_raises_once_what_did_not_come_back() -> None:
     stage = staged()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("mine", exclusive=True)))
-    stage.get(talk.execute(queue.Declare("all")))
-    mine, others = talk.subscribe("mine"), talk.subscribe("all")
-    talk.execute(queue.Delete("nowhere"))
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("mine", exclusive=True)))
+    stage.get(core.execute(queue.Declare("all")))
+    mine, others = core.subscribe("mine"), core.subscribe("all")
+    core.execute(queue.Delete("nowhere"))
     stage.run()
-    talk.open_again()
+    core.open_again()
     stage.run()
     with pytest.raises(SessionReopened) as told:
-        talk.execute(queue.Declare("mine", exclusive=True))
+        core.execute(queue.Declare("mine", exclusive=True))
     assert told.value.queues == ("mine",)
     assert mine.closed
     with pytest.raises(SessionReopened):
         mine.take()
     assert not others.closed
-    stage.get(talk.execute(queue.Declare("mine", exclusive=True)))
+    stage.get(core.execute(queue.Declare("mine", exclusive=True)))
 
 
 def test_commands_in_a_transaction_whose_session_failed_are_refused() -> None:
     stage = staged()
-    talk = stage.open()
-    talk.transactions.begin()
-    talk.execute(queue.Delete("nowhere"))
+    core = stage.open()
+    core.transactions.begin()
+    core.execute(queue.Delete("nowhere"))
     stage.run()
-    talk.open_again()
+    core.open_again()
     stage.run()
     with pytest.raises(TransactionFailed, match="rolled back"):
-        talk.publish("", "q", b"")
+        core.publish("", "q", b"")
 
 
 def test_a_session_that_failed_may_be_left_without_opening_it_again() -> None:
     for look in (False, True):
         stage = staged()
-        talk = stage.open()
-        refused = talk.execute(queue.Delete("nowhere"))
+        core = stage.open()
+        refused = core.execute(queue.Delete("nowhere"))
         stage.run()
         if look:
             with pytest.raises(SessionFailed):
                 refused.result()
-        ended = talk.detach()
+        ended = core.close()
         assert (ended.error is None) is look
-        assert talk.remade == 0
+        assert core.remade == 0
 
 
 def test_a_message_that_nobody_takes_fails_its_own_ticket_only() -> None:
     stage = staged()
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    tickets = [talk.publish("", key, b"", mandatory=True) for key in ("q", "nowhere", "q")]
-    stage.get(talk.sync())
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    tickets = [core.publish("", key, b"", mandatory=True) for key in ("q", "nowhere", "q")]
+    stage.get(core.sync())
     assert [type(ticket.error) for ticket in tickets] == [type(None), MessageReturned, type(None)]
-    assert talk.in_flight == 0
+    assert core.in_flight == 0
     assert str(tickets[1].error).startswith("unroutable")
 
 
 def test_the_end_reports_what_nobody_asked_about() -> None:
     stage = staged()
-    talk = stage.open()
-    heard = talk.publish("", "nowhere", b"", mandatory=True)
+    core = stage.open()
+    heard = core.publish("", "nowhere", b"", mandatory=True)
     stage.run()
     with pytest.raises(MessageReturned):
         heard.result()
-    talk.unheard()
-    talk.publish("", "nowhere", b"", mandatory=True)
+    core.unheard()
+    core.publish("", "nowhere", b"", mandatory=True)
     stage.run()
     with pytest.raises(MessageReturned):
-        talk.unheard()
-    talk.unheard()
+        core.unheard()
+    core.unheard()
 
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
 @pytest.mark.parametrize("look", [True, False])
 def test_a_session_failure_that_a_call_raised_is_raised_once(look: bool, retry: RetryPolicy) -> None:
     stage = staged(retry=retry)
-    talk = stage.open()
-    refused = talk.execute(queue.Delete("nowhere"))
-    talk.publish("", "q", b"in doubt")
-    other = talk.execute(queue.Declare("q"))
+    core = stage.open()
+    refused = core.execute(queue.Delete("nowhere"))
+    core.publish("", "q", b"in doubt")
+    other = core.execute(queue.Declare("q"))
     stage.run()
     with pytest.raises(SessionFailed):
         refused.result()
     if look:
         with pytest.raises(SharedSessionFailed):
             other.result()
-        talk.unheard()
+        core.unheard()
     else:
         with pytest.raises(SharedSessionFailed):
-            talk.unheard()
-    talk.unheard()
+            core.unheard()
+    core.unheard()
 
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
@@ -325,174 +325,174 @@ def test_a_session_failure_that_a_call_raised_is_raised_once(look: bool, retry: 
 def test_the_session_reports_a_refused_message_once_whatever_other_calls_raised(detached: bool, retry: RetryPolicy) -> None:
     """Before its session is opened again, and before it is detached, too."""
     stage = staged(retry=retry)
-    talk = stage.open()
-    stage.get(talk.sync())
-    talk.publish("", "q", b"in doubt")
-    message = talk.publish("nowhere", "q", b"refused")
-    other = talk.sync()
+    core = stage.open()
+    stage.get(core.sync())
+    core.publish("", "q", b"in doubt")
+    message = core.publish("nowhere", "q", b"refused")
+    other = core.sync()
     if detached:
         stage.run()
     else:
-        talk.failure.error = refusal = SessionFailed(talk.name, 404, "no", "message.transfer")
-        talk.failure.id = next(id for id, (ticket, _, _) in talk._answers._tickets.items() if ticket is message)
+        core.failure.error = refusal = SessionFailed(core.name, 404, "no", "message.transfer")
+        core.failure.id = next(id for id, (ticket, _, _) in core._answers._tickets.items() if ticket is message)
         message.fail(refusal)
-        other.fail(talk.failure.for_others or refusal)
+        other.fail(core.failure.for_others or refusal)
     with pytest.raises(SharedSessionFailed):
         other.result()
     with pytest.raises(SessionFailed, match=r"404 to message.transfer") as told:
-        talk.lost_before()
+        core.lost_before()
     assert not isinstance(told.value, SharedSessionFailed)
-    talk.lost_before()
-    talk.unheard()
+    core.lost_before()
+    core.unheard()
 
 
 @pytest.mark.parametrize("look", [True, False])
 def test_a_loss_that_a_call_raised_is_raised_once(look: bool) -> None:
     stage = staged(retry=NEVER)
-    talk = stage.open()
-    sent, other = talk.publish("", "q", b"in doubt"), talk.publish("", "q", b"too")
+    core = stage.open()
+    sent, other = core.publish("", "q", b"in doubt"), core.publish("", "q", b"too")
     stage.client.give_up(ConnectionLost("the octets ended"))
     with pytest.raises(SessionLost, match=r"in doubt: \{0-1\}"):
-        (sent.result if look else talk.unheard)()
-    talk.unheard()
+        (sent.result if look else core.unheard)()
+    core.unheard()
     assert not other.heard
 
 
 def test_a_failed_commit_tells_of_the_messages_in_it() -> None:
     stage = staged()
-    talk = stage.open()
-    talk.transactions.begin()
-    talk.publish("", "q", b"one")
-    talk.publish("nowhere", "q", b"two")
-    committed = talk.transactions.finish()
+    core = stage.open()
+    core.transactions.begin()
+    core.publish("", "q", b"one")
+    core.publish("nowhere", "q", b"two")
+    committed = core.transactions.finish()
     stage.run()
     with pytest.raises(TransactionFailed, match=r"404 to message.transfer"):
         committed.result()
-    talk.unheard()
+    core.unheard()
 
 
 def test_no_more_is_in_flight_than_may_be() -> None:
     stage = staged()
-    talk = stage.open()
-    talk.most_in_flight = 3
+    core = stage.open()
+    core.most_in_flight = 3
     for _ in range(3):
-        assert talk.has_room
-        talk.publish("", "q", b"")
-    assert not talk.has_room
+        assert core.has_room
+        core.publish("", "q", b"")
+    assert not core.has_room
     with pytest.raises(LimitError, match="most_in_flight"):
-        talk.publish("", "q", b"")
-    room = talk.room
+        core.publish("", "q", b"")
+    room = core.room
     assert not room.done
     stage.get(room)
-    assert talk.has_room
+    assert core.has_room
 
 
 def test_no_more_octets_are_in_flight_than_may_be() -> None:
     stage = staged()
-    talk = stage.open()
-    talk.most_in_flight_octets = 10
-    talk.publish("", "q", b"x" * 100)  # one message may be larger
+    core = stage.open()
+    core.most_in_flight_octets = 10
+    core.publish("", "q", b"x" * 100)  # one message may be larger
     with pytest.raises(LimitError, match="most_in_flight_octets"):
-        talk.publish("", "q", b"x")
-    stage.get(talk.room)
-    talk.publish("", "q", b"x")
+        core.publish("", "q", b"x")
+    stage.get(core.room)
+    core.publish("", "q", b"x")
 
 
 def test_a_publisher_that_never_waits_is_confirmed_as_it_goes() -> None:
     """Every so often a message asks for its completion by itself, so that room comes back without a wait for it."""
     stage = staged()
-    talk = stage.open()
-    talk.most_in_flight = 8
+    core = stage.open()
+    core.most_in_flight = 8
     for _ in range(100):
-        if not talk.has_room:
-            stage.get(talk.room)
-        talk.publish("", "q", b"")
+        if not core.has_room:
+            stage.get(core.room)
+        core.publish("", "q", b"")
         stage.run()
-        assert talk.in_flight <= 2
+        assert core.in_flight <= 2
 
 
 def test_room_on_a_session_that_is_over_is_no_wait_for_ever() -> None:
     stage = staged()
-    talk = stage.open()
-    talk.most_in_flight = 1
-    talk.publish("", "q", b"")
-    room = talk.room
-    talk.detach()
+    core = stage.open()
+    core.most_in_flight = 1
+    core.publish("", "q", b"")
+    room = core.room
+    core.close()
     stage.run()
     assert isinstance(room.error, SessionLost)
-    assert isinstance(talk.room.error, SessionLost)
+    assert isinstance(core.room.error, SessionLost)
 
 
 def test_a_detached_session_has_ended_well() -> None:
     stage = staged()
-    talk = stage.open()
-    assert stage.get(talk.detach()) is None
-    assert talk.attached.error is not None
-    assert stage.client.talks == {}
-    assert talk.detach().done
+    core = stage.open()
+    assert stage.get(core.close()) is None
+    assert core.attached.error is not None
+    assert stage.client.cores == {}
+    assert core.close().done
 
 
 def test_a_session_that_was_never_attached_can_be_left() -> None:
     stage = staged()
-    talk = stage.client.open_session("x")
-    assert repr(talk).startswith("<Talk b'x'")
-    stage.get(talk.detach())
+    core = stage.client.open_session("x")
+    assert repr(core).startswith("<SessionCore b'x'")
+    stage.get(core.close())
 
 
 def test_a_session_has_no_words_before_there_is_a_connection() -> None:
     from amqp_sansio.config import ClientConfig
     from amqp_sansio.conversation.client import Client
 
-    talk = Client(ClientConfig(), prefix="p").open_session()
-    assert not talk.speakable
-    assert not talk.has_room
+    core = Client(ClientConfig(), prefix="p").open_session()
+    assert not core.speakable
+    assert not core.has_room
     with pytest.raises(LocalProtocolError, match="not attached yet"):
-        talk.sync()
-    assert talk.detach().result() is None
+        core.sync()
+    assert core.close().result() is None
 
 
 def test_a_session_that_is_kept_is_resumed_and_replayed() -> None:
     """What was said and not confirmed when the connection was lost is there once, and nobody heard of a loss."""
     stage = staged()
-    talk = stage.open(timeout=600)
-    stage.get(talk.execute(queue.Declare("q")))
-    tickets = [talk.publish("", "q", str(number).encode()) for number in range(10)]
+    core = stage.open(timeout=600)
+    stage.get(core.execute(queue.Declare("q")))
+    tickets = [core.publish("", "q", str(number).encode()) for number in range(10)]
     stage.cut()
-    assert not talk.speakable
-    assert not talk.attached.done
+    assert not core.speakable
+    assert not core.attached.done
     assert [ticket.done for ticket in tickets] == [False] * 10
     stage.connect()
-    stage.get(talk.sync())
+    stage.get(core.sync())
     for ticket in tickets:
         ticket.result()
-    assert (stage.depth("q"), talk.remade) == (10, 0)
+    assert (stage.depth("q"), core.remade) == (10, 0)
 
 
 def test_a_lost_session_is_made_again_and_reports_what_is_in_doubt() -> None:
     stage = staged()
-    talk = stage.open(timeout=0)
-    stage.get(talk.execute(queue.Declare("q")))
-    sure = talk.publish("", "q", b"sure")
-    stage.get(talk.sync())
-    doubtful = talk.publish("", "q", b"doubtful")
+    core = stage.open(timeout=0)
+    stage.get(core.execute(queue.Declare("q")))
+    sure = core.publish("", "q", b"sure")
+    stage.get(core.sync())
+    doubtful = core.publish("", "q", b"doubtful")
     stage.cut()
     error = doubtful.error
     assert isinstance(error, SessionLost)
     assert error.in_doubt
     stage.connect()
-    assert (talk.remade, talk.speakable) == (1, True)
-    stage.get(talk.publish("", "q", b"again"))
+    assert (core.remade, core.speakable) == (1, True)
+    stage.get(core.publish("", "q", b"again"))
     assert sure.result() is None
     assert stage.depth("q") == 2
 
 
 def test_a_session_that_the_other_side_did_not_keep_is_made_again() -> None:
     stage = staged(server=ServerConfig(session_timeout=5))
-    talk = stage.open(timeout=600)
-    stage.get(talk.execute(queue.Declare("q")))
-    inbox = talk.subscribe("q")
+    core = stage.open(timeout=600)
+    stage.get(core.execute(queue.Declare("q")))
+    inbox = core.subscribe("q")
     stage.run()
-    ticket = talk.publish("", "q", b"x")
+    ticket = core.publish("", "q", b"x")
     stage.cut()
     assert not ticket.done
     stage.broker.tick(stage.now)
@@ -500,8 +500,8 @@ def test_a_session_that_the_other_side_did_not_keep_is_made_again() -> None:
     stage.broker.tick(stage.now)
     stage.connect()
     assert isinstance(ticket.error, SessionLost)
-    assert talk.remade == 1
-    stage.get(talk.publish("", "q", b"y"))
+    assert core.remade == 1
+    stage.get(core.publish("", "q", b"y"))
     message = inbox.take()
     assert message is not None
     assert message.body == b"y"
@@ -509,24 +509,24 @@ def test_a_session_that_the_other_side_did_not_keep_is_made_again() -> None:
 
 def test_nobody_comes_back_for_a_session_that_was_left_meanwhile() -> None:
     stage = staged()
-    talk = stage.open(timeout=600)
+    core = stage.open(timeout=600)
     stage.cut()
-    assert talk.detach().done
+    assert core.close().done
     stage.connect()
-    assert stage.client.talks == {}
-    assert not talk.speakable
+    assert stage.client.cores == {}
+    assert not core.speakable
 
 
 def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
     stage = staged()
-    talk = stage.open(timeout=600)
-    talk.transactions.begin()
-    waiting = [talk.execute(queue.Declare("q")), talk.transactions.commit(), talk.publish("", "q", b"")]
-    asked = talk.execute(queue.Query("q"))
-    inbox = talk.subscribe("q")
+    core = stage.open(timeout=600)
+    core.transactions.begin()
+    waiting = [core.execute(queue.Declare("q")), core.transactions.commit(), core.publish("", "q", b"")]
+    asked = core.execute(queue.Query("q"))
+    inbox = core.subscribe("q")
     stage.cut()
     stage.client.give_up(OSError("gone"))
-    everybody: list[Ticket[Any]] = [*waiting, asked, talk.ended, talk.attached, talk.room]
+    everybody: list[Ticket[Any]] = [*waiting, asked, core.ended, core.attached, core.room]
     assert [each for each in everybody if each.error is None] == []
     with pytest.raises(SessionLost, match="gone"):
         inbox.take()
@@ -535,17 +535,17 @@ def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
 def test_commands_between_a_refusal_and_its_detach_fail_as_the_session_did() -> None:
     """The engine says that it is too late; the user is told why."""
     stage = staged(retry=NEVER)
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    refuse(stage, talk)
-    assert talk.attached.done
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    refuse(stage, core)
+    assert core.attached.done
     said: list[Callable[[], object]] = [
-        talk.open_again,
-        lambda: talk.execute(queue.Declare("q")),
-        lambda: talk.execute(queue.Query("q")),
-        lambda: talk.publish("", "q", b""),
-        lambda: talk.subscribe("q"),
-        lambda: talk.room,
+        core.open_again,
+        lambda: core.execute(queue.Declare("q")),
+        lambda: core.execute(queue.Query("q")),
+        lambda: core.publish("", "q", b""),
+        lambda: core.subscribe("q"),
+        lambda: core.room,
     ]
     for each in said:
         with pytest.raises(SessionFailed, match="542"):
@@ -559,28 +559,28 @@ def test_what_carries_a_content_is_known() -> None:
 @pytest.mark.parametrize("command", [message.Transfer(), file.Stage(), stream.Publish()])
 def test_executing_a_command_with_a_content_raises_and_sends_nothing(command: Command) -> None:
     stage = staged()
-    talk = stage.open()
-    before = talk.session._outbound.next_id
+    core = stage.open()
+    before = core.session._outbound.next_id
     with pytest.raises(LocalProtocolError, match=rf"execute {command.VERB} .*it carries a content.*legal now: publish"):
-        talk.execute(command)
-    assert talk.session._outbound.next_id == before
+        core.execute(command)
+    assert core.session._outbound.next_id == before
 
 
 def test_executing_gives_the_result_where_there_is_one() -> None:
     stage = staged()
-    talk = stage.open()
-    declared: None = stage.get(talk.execute(queue.Declare("q")))
-    found: queue.QueueQueryResult = stage.get(talk.execute(queue.Query("q")))
+    core = stage.open()
+    declared: None = stage.get(core.execute(queue.Declare("q")))
+    found: queue.QueueQueryResult = stage.get(core.execute(queue.Query("q")))
     assert (declared, found.queue) == (None, "q")
 
 
 def test_the_caller_learns_that_the_broker_completed_its_command_without_a_result() -> None:
     stage = staged()
-    talk = stage.open()
-    asked = talk.execute(queue.Query("q"))
-    id = talk.session._outbound.next_id - 1
+    core = stage.open()
+    asked = core.execute(queue.Query("q"))
+    id = core.session._outbound.next_id - 1
     stage.client.machine.data_to_send()  # the model broker would answer
-    channel = talk.session._channel
+    channel = core.session._channel
     assert channel is not None
     said = LAYOUT.encode_control(controls.Completed(RangeSet.of(id)))
     stage.client.receive_data(frame_control(channel.number, said))
@@ -593,13 +593,13 @@ def test_the_caller_learns_that_the_broker_completed_its_command_without_a_resul
 def test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusal_in_time(retry: RetryPolicy) -> None:
     """The exception is followed by the session's end; a broker that leaves that out is waited for so long and no longer."""
     stage = staged(retry=retry, config=ClientConfig(heartbeat=0, limits=Limits(detach_seconds=5)))
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
     stage.run()
-    receiving = talk.subscribe("q").more
-    refuse(stage, talk)
+    receiving = core.subscribe("q").more
+    refuse(stage, core)
     stage.client.machine.data_to_send()
-    waiting = talk._answers.completion(1000, "queue.purge")  # said before the refusal came
+    waiting = core._answers.completion(1000, "queue.purge")  # said before the refusal came
     due = stage.client.due
     assert due == stage.now + 5
     stage.client.tick(stage.now + 4)
@@ -607,35 +607,35 @@ def test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusa
     stage.now += 5
     stage.client.tick(stage.now)
     assert stage.client.due is None
-    for ticket in (waiting, receiving) if retry is not NEVER else (waiting, talk.ended):
+    for ticket in (waiting, receiving) if retry is not NEVER else (waiting, core.ended):
         with pytest.raises(SessionFailed, match="542"):
             ticket.result()
-    assert talk.ended.done == (retry is NEVER)
+    assert core.ended.done == (retry is NEVER)
     if retry is NEVER:
         return
-    talk.open_again()
+    core.open_again()
     stage.run()
-    assert stage.get(talk.sync()) is None
-    assert talk.remade == 1
+    assert stage.get(core.sync()) is None
+    assert core.remade == 1
 
 
 def test_a_session_that_is_detached_in_time_is_not_waited_for() -> None:
     stage = staged(retry=NEVER, config=ClientConfig(heartbeat=0))
-    talk = stage.open()
-    talk.execute(queue.Delete("nowhere"))
+    core = stage.open()
+    core.execute(queue.Delete("nowhere"))
     stage.run()
-    assert talk.ended.done
+    assert core.ended.done
     assert stage.client.due is None
 
 
 def test_a_refused_session_that_is_lost_with_its_connection_is_not_waited_for() -> None:
     stage = staged(retry=NEVER, config=ClientConfig(heartbeat=0))
-    talk = stage.open()
-    stage.get(talk.execute(queue.Declare("q")))
-    refuse(stage, talk)
+    core = stage.open()
+    stage.get(core.execute(queue.Declare("q")))
+    refuse(stage, core)
     assert stage.client.awaits_end
     stage.cut()
-    assert talk.ended.done
+    assert core.ended.done
     assert stage.client.due is None
     stage.connect()
     assert stage.client.due is None
@@ -643,11 +643,11 @@ def test_a_refused_session_that_is_lost_with_its_connection_is_not_waited_for() 
 
 def test_what_was_asked_is_not_answered_by_nothing_when_the_session_was_refused() -> None:
     stage = staged(retry=NEVER)
-    talk = stage.open()
-    refuse(stage, talk)
+    core = stage.open()
+    refuse(stage, core)
     id = 1000
-    asked = talk._answers.result(id, "queue.query")  # asked before the refusal came
-    talk._completed(RangeSet.of(id))
+    asked = core._answers.result(id, "queue.query")  # asked before the refusal came
+    core._completed(RangeSet.of(id))
     assert not asked.done
     stage.client.give_up(ConnectionLost("the octets ended"))
     with pytest.raises(SessionFailed, match="542"):
@@ -657,14 +657,14 @@ def test_what_was_asked_is_not_answered_by_nothing_when_the_session_was_refused(
 def test_an_error_that_is_raised_again_and_again_is_never_its_own_cause() -> None:
     """Whoever walks from an error to what it comes from, by __cause__ and __context__, comes to an end."""
     stage = staged(retry=NEVER)
-    talk = stage.open()
-    failed, shared = talk.execute(queue.Delete("nowhere")), talk.sync()
+    core = stage.open()
+    failed, shared = core.execute(queue.Delete("nowhere")), core.sync()
     stage.run()
     caught: BaseException | None = None
     try:
         shared.result()
     except SharedSessionFailed:
-        for ticket in (failed, talk.ended, shared, failed):
+        for ticket in (failed, core.ended, shared, failed):
             try:
                 ticket.result()
             except SessionFailed as error:
@@ -690,12 +690,12 @@ def chain(error: BaseException) -> list[BaseException]:
 @pytest.mark.parametrize("wrong", [{"prefetch": 0}, {"prefetch": "x"}, {"prefetch": 1 << 32}, {"octets": 0}, {"octets": -1}])
 def test_what_is_no_prefetch_is_refused_before_anything_is_sent(wrong: Any) -> None:
     stage = staged()
-    talk = stage.open()
+    core = stage.open()
     stage.run()
     (name,) = wrong
     with pytest.raises(LocalProtocolError, match=f"{name} of 1 to 4294967295"):
-        talk.subscribe("q", **wrong)
-    assert (talk.session.subscriptions, stage.client.machine.data_to_send()) == ({}, b"")
+        core.subscribe("q", **wrong)
+    assert (core.session.subscriptions, stage.client.machine.data_to_send()) == ({}, b"")
 
 
 def test_what_is_no_command_is_not_executed() -> None:
@@ -708,8 +708,8 @@ def test_a_pending_attach_that_is_cut_off_gets_its_outcome(attempts: int) -> Non
     """The connection is lost between attach and attached: nobody waits for ever."""
     stage = Stage(retry=RetryPolicy(attempts=attempts, first=0.0, jitter=0.0))
     stage.connect()
-    talk = stage.client.open_session()
-    waited = talk.attached
+    core = stage.client.open_session()
+    waited = core.attached
     stage.cut()
     if attempts:
         assert not waited.done
@@ -724,12 +724,12 @@ def test_a_pending_attach_that_is_cut_off_gets_its_outcome(attempts: int) -> Non
 def test_a_pending_call_sends_a_barrier() -> None:
     """A broker may answer session.flush with what is done by then, which is nothing yet, and say no more: Broker-J does."""
     stage = staged()
-    talk = stage.open()
-    waited_for = talk.publish("", "q", b"")
-    said = talk.session._outbound.next_id
+    core = stage.open()
+    waited_for = core.publish("", "q", b"")
+    said = core.session._outbound.next_id
     for _ in range(2):
-        talk.prompt()
-        assert talk.session._outbound.next_id == said + 1  # execution.sync, once
+        core.prompt()
+        assert core.session._outbound.next_id == said + 1  # execution.sync, once
     assert stage.get(waited_for) is None
 
 
@@ -753,21 +753,21 @@ def test_what_is_posted_is_what_is_published() -> None:
 
 @pytest.mark.parametrize("key", [7, b"q", ["q"], "k" * 256])
 def test_what_is_no_routing_key_is_not_remembered(key: Any) -> None:
-    talk = staged().open()
+    core = staged().open()
     for _ in range(2):
         with pytest.raises(EncodeError):
-            talk.post("", key, b"x", {})
-    assert not talk.in_flight
-    assert not talk._headers
+            core.post("", key, b"x", {})
+    assert not core.in_flight
+    assert not core._headers
 
 
 def test_a_quarter_of_what_may_be_in_flight_asks_for_completion() -> None:
     """So the next ones need not wait for all of it."""
     stage = staged()
-    talk = stage.open()
-    talk.most_in_flight = 12
+    core = stage.open()
+    core.most_in_flight = 12
     for _ in range(12):
-        talk.publish("", "q", b"x")
+        core.publish("", "q", b"x")
     assert stage.peer is not None
     stage.peer.receive_data(stage.client.machine.data_to_send())
     stage.broker.tick(stage.now)
@@ -779,22 +779,22 @@ def test_a_quarter_of_what_may_be_in_flight_asks_for_completion() -> None:
 def test_a_session_without_a_lifetime_says_so(timeout: int | None) -> None:
     """To a broker that keeps sessions of whoever asks for nothing."""
     stage = staged()
-    talk = stage.client.open_session(timeout=timeout)
+    core = stage.client.open_session(timeout=timeout)
     assert stage.peer is not None
     stage.peer.receive_data(stage.client.machine.data_to_send())
     stage.broker.tick(stage.now)
     list(stage.broker.events())
     stage.client.receive_data(stage.peer.data_to_send())
     stage.client.tick(stage.now)
-    assert talk.attached.done
+    assert core.attached.done
     said = LAYOUT.encode_control(controls.RequestTimeout(0)) in stage.client.machine.data_to_send()
     assert said == (timeout == 0)
 
 
 def test_a_session_is_resumed_though_the_broker_believes_that_the_lost_connection_lives() -> None:
     stage = staged()
-    talk = stage.open(timeout=600)
+    core = stage.open(timeout=600)
     stage.client.receive_eof()
     stage.client.tick(stage.now)
     stage.connect()  # the broker has not heard of the end of the first one
-    assert (talk.speakable, talk.remade) == (True, 0)
+    assert (core.speakable, core.remade) == (True, 0)
