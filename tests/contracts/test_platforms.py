@@ -149,7 +149,7 @@ for each in pkgutil.walk_packages(amqp_sansio.__path__, "amqp_sansio."):
             ):
                 raise
 from amqp_sansio.adapters.sync import turns
-assert turns.Ears is not None and not hasattr(select, "epoll")
+assert turns.Poller is not None and not hasattr(select, "epoll")
 
 ready = threading.Event()
 class Out(io.TextIOWrapper):

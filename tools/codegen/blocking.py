@@ -87,7 +87,7 @@ ADAPTERS = {
         "async with": "with",
         "await ": "",
         "amqp_sansio.adapters.asyncio.": "amqp_sansio.adapters.sync.",
-        "import CLOSE_TIMEOUT, BaseConnection": "import CLOSE_TIMEOUT",
+        "from amqp_sansio.adapters.sync.base_connection import BaseConnection\n": "",
         "amqp_sansio.conversation.channels.channel": "amqp_sansio.adapters.sync.channel",
         "amqp_sansio.conversation.line": "amqp_sansio.adapters.sync.line",
         "amqp_sansio.conversation.session": "amqp_sansio.adapters.sync.session",

@@ -18,6 +18,8 @@ from amqp_sansio.errors.checks import is_number
 from amqp_sansio.kernel.serials import whole
 from amqp_sansio.limits import ServerLimits
 
+CLOSE_TIMEOUT: Final = 10.0
+"""Default time for a clean end in seconds, after which the socket is just closed."""
 _SETTINGS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {  # Any: whatever the caller gives
     "config": (lambda given: isinstance(given, ClientConfig | None), "a ClientConfig"),
     "tls": (lambda given: isinstance(given, ssl.SSLContext | None), "an ssl.SSLContext"),

@@ -112,16 +112,6 @@ class OwnServer:
         self._untold[guest] = None
         return guest
 
-    def stored(self, guest: OwnGuest) -> None:
-        """Notes that the connection has received octets or their end."""
-        self._turns[guest] = None
-        self._untold[guest] = None
-
-    def taken(self, guest: OwnGuest) -> None:
-        """Notes that the connection's output was taken."""
-        self._said[guest] = None
-        self._note(guest)
-
     def _note(self, guest: OwnGuest) -> None:
         if guest in self._connections:
             self._agenda.note(guest, guest.connection.due)
@@ -162,10 +152,6 @@ class OwnServer:
                 self._untold.pop(guest, None)
                 self._agenda.forget(guest)
         return ready
-
-    def may_write(self, guest: OwnGuest) -> None:
-        """Notes that the connection's socket takes octets again."""
-        self._said[guest] = None
 
     def spoke(self, guest: OwnGuest) -> None:
         """Notes that a call made output on the connection; its machine calls this."""
@@ -208,18 +194,23 @@ class OwnGuest(Guest):
     def receive_data(self, data: bytes) -> None:
         """Stores octets from the client."""
         self._door.receive_data(data)
-        self._server.stored(self)
+        self._stored()
 
     def receive_eof(self) -> None:
         """Notes that the client sends nothing more."""
         self._door.receive_eof()
         self._eof = True
-        self._server.stored(self)
+        self._stored()
+
+    def _stored(self) -> None:
+        self._server._turns[self] = None
+        self._server._untold[self] = None
 
     def data_to_send(self) -> bytes:
         """Takes everything that is to be written now."""
         octets = self.connection.data_to_send()
-        self._server.taken(self)
+        self._server._said[self] = None
+        self._server._note(self)
         return octets
 
     @property
@@ -231,7 +222,7 @@ class OwnGuest(Guest):
     def writable(self, writable: bool) -> None:
         self._writable = writable
         if writable:
-            self._server.may_write(self)
+            self._server._said[self] = None
 
     @property
     def wants_data(self) -> bool:

@@ -154,7 +154,7 @@ def test_an_interrupt_ends_a_wait_and_leaves_no_thread_and_no_socket(wait: Calla
         served.silence()
 
         def press() -> None:
-            eventually(lambda: driver._shift is not None and driver._shift.waiting)
+            eventually(lambda: driver._handoff is not None and driver._handoff.waiting)
             os.kill(os.getpid(), signal.SIGINT)
 
         pressing = threading.Thread(target=press)

@@ -16,7 +16,7 @@ from tests.adapters.served import Served
 
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.driver import HIGH, Driver, dial
-from amqp_sansio.adapters.sync.turns import Ears
+from amqp_sansio.adapters.sync.turns import Poller
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.address import Endpoint
 from amqp_sansio.conversation.message import Message
@@ -54,9 +54,9 @@ def test_a_name_that_stands_for_nothing() -> None:
         dial(Endpoint("no.such.name.invalid"), None, time.monotonic() + 5, lambda: False)
 
 
-def listening(driver: Driver) -> Ears:
-    assert driver._shift is not None
-    return driver._shift._ears
+def listening(driver: Driver) -> Poller:
+    assert driver._handoff is not None
+    return driver._handoff._poller
 
 
 def test_heartbeats_flow_while_the_caller_is_busy() -> None:
@@ -320,9 +320,9 @@ def test_the_listener_in_front_calls_the_thread_when_something_times_out_sooner(
         subscription = session.subscribe("q")
 
         def refuse() -> None:
-            shift = connection._line.driver._shift
-            assert shift is not None
-            eventually(lambda: shift._awaited)
+            handoff = connection._line.driver._handoff
+            assert handoff is not None
+            eventually(lambda: handoff._awaited)
             served.refuse(session.name)
 
         refusing = threading.Thread(target=refuse)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from amqp_sansio.adapters.sync.turns import AGAIN, Ears, Shift, TimeIsOver, Turn
+from amqp_sansio.adapters.sync.turns import AGAIN, Handoff, Poller, TimeIsOver, Turn
 
 
 def test_what_was_sent_goes_out_at_the_end_of_the_turn_once() -> None:
@@ -163,7 +163,7 @@ KINDS = [selectors.SelectSelector, selectors.DefaultSelector]
 def test_the_best_there_is() -> None:
     a, b = socket.socketpair()
     with a, b:
-        found = Ears(a, b)
+        found = Poller(a, b)
         assert found.shared is hasattr(select, "epoll")
         found.close()
 
@@ -171,7 +171,7 @@ def test_the_best_there_is() -> None:
 def test_only_epoll_is_shared() -> None:
     a, b = socket.socketpair()
     with a, b:
-        found = Ears(a, b, selectors.SelectSelector)
+        found = Poller(a, b, selectors.SelectSelector)
         assert not found.shared
         found.close()
 
@@ -181,7 +181,7 @@ def test_it_reports_what_it_listens_to_and_nothing_else(kind: type[selectors.Bas
     poke, poking = socket.socketpair()
     connected, other = socket.socketpair()
     with poke, poking, connected, other:
-        listening = Ears(poke, connected, kind)
+        listening = Poller(poke, connected, kind)
         assert listening.wait(0) == (False, False)
         other.send(b"x")
         assert listening.wait(0) == (False, False)  # nobody listens to it yet
@@ -205,7 +205,7 @@ def test_it_may_be_left_to_somebody_else_while_one_waits() -> None:
     poke, poking = socket.socketpair()
     connected, other = socket.socketpair()
     with poke, poking, connected, other:
-        listening = Ears(poke, connected)
+        listening = Poller(poke, connected)
         listening.listen(True, False)
         heard: list[tuple[bool, bool]] = []
         thread = threading.Thread(target=lambda: heard.append(listening.wait(None)))
@@ -223,7 +223,7 @@ def test_it_may_be_left_to_somebody_else_while_one_waits() -> None:
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="no epoll here: nothing is lent")
 
 
-class Watched(Ears):
+class Watched(Poller):
     """Remembers what it is told to listen to."""
 
     def __init__(self, poke: socket.socket, connected: socket.socket) -> None:
@@ -236,25 +236,25 @@ class Watched(Ears):
 
 
 class Scene:
-    """A shift over one end of a pair; `pokes` counts."""
+    """A handoff over one end of a pair; `pokes` counts."""
 
     def __init__(self) -> None:
         self.connected, self.other = socket.socketpair()
         self.poked, self.poking = socket.socketpair()
-        self.ears = Watched(self.poked, self.connected)
+        self.poller = Watched(self.poked, self.connected)
         self.lock = threading.RLock()
         self.pokes = 0
-        self.shift = Shift(self.ears, self.connected, Turn(self.lock), self.poke)
+        self.handoff = Handoff(self.poller, self.connected, Turn(self.lock), self.poke)
 
     def poke(self) -> None:
         self.pokes += 1
 
     def lead(self) -> None:
-        self.shift.take(False)
-        self.shift.give_back()
+        self.handoff.take(False)
+        self.handoff.give_back()
 
     def close(self) -> None:
-        self.shift.close()
+        self.handoff.close()
         for each in (self.connected, self.other, self.poked, self.poking):
             each.close()
 
@@ -270,74 +270,74 @@ def scene() -> Iterator[Scene]:
 
 def test_one_wait_after_the_other_changes_nothing_for_the_thread(scene: Scene) -> None:
     """However often somebody in front listens: the thread is told once, and looks at its own pace."""
-    assert scene.shift.look(False) is None
+    assert scene.handoff.look(False) is None
     for _ in range(100):
         scene.lead()
-    assert (scene.pokes, scene.ears.told) == (1, [(True, False), (False, False)])
+    assert (scene.pokes, scene.poller.told) == (1, [(True, False), (False, False)])
     for _ in range(10):
         scene.lead()
-        assert scene.shift.look(False) == AGAIN
-        assert scene.shift.lent
+        assert scene.handoff.look(False) == AGAIN
+        assert scene.handoff.lent
     assert scene.pokes == 1
 
 
 def test_the_thread_takes_it_back_when_nobody_came(scene: Scene) -> None:
-    scene.shift.look(False)
+    scene.handoff.look(False)
     scene.lead()
-    assert scene.shift.look(True) == AGAIN
-    assert scene.ears.told[-1] == (False, True)
-    assert scene.shift.look(False) is None
-    assert scene.ears.told[-1] == (True, False)
-    assert not scene.shift.lent
+    assert scene.handoff.look(True) == AGAIN
+    assert scene.poller.told[-1] == (False, True)
+    assert scene.handoff.look(False) is None
+    assert scene.poller.told[-1] == (True, False)
+    assert not scene.handoff.lent
 
 
 def test_during_a_long_wait_the_thread_sleeps_until_it_is_over(scene: Scene) -> None:
-    scene.shift.look(False)
-    scene.shift.take(False)
-    assert (scene.shift.look(False), scene.shift.look(False)) == (AGAIN, None)
-    assert scene.shift.lent
-    scene.shift.give_back()
+    scene.handoff.look(False)
+    scene.handoff.take(False)
+    assert (scene.handoff.look(False), scene.handoff.look(False)) == (AGAIN, None)
+    assert scene.handoff.lent
+    scene.handoff.give_back()
     assert scene.pokes == 2
     scene.lead()
     assert scene.pokes == 2
-    assert (scene.shift.look(False), scene.shift.look(False)) == (AGAIN, None)
-    assert not scene.shift.lent
+    assert (scene.handoff.look(False), scene.handoff.look(False)) == (AGAIN, None)
+    assert not scene.handoff.lent
 
 
 def test_a_caller_that_waits_gets_what_arrives(scene: Scene) -> None:
-    shift = scene.shift
-    shift.take(False)
-    assert shift.listen(0) is None
+    handoff = scene.handoff
+    handoff.take(False)
+    assert handoff.listen(0) is None
     scene.other.send(b"x")
-    assert shift.listen(None) is True
+    assert handoff.listen(None) is True
     scene.connected.recv(1)
     heard: list[bool | None] = []
 
     def wait() -> None:
         with scene.lock:
-            heard.append(shift.listen(None))
+            heard.append(handoff.listen(None))
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while not shift.waiting:  # it gives up the lock when it waits
+    while not handoff.waiting:  # it gives up the lock when it waits
         scene.lock.release()
         scene.lock.acquire()
-    shift.kick()
+    handoff.kick()
     scene.lock.release()
     thread.join(30)
     scene.lock.acquire()
     assert heard == [False]
-    shift.kick()  # nobody waits: nothing is left for who waits next
-    assert shift.listen(0) is None
+    handoff.kick()  # nobody waits: nothing is left for who waits next
+    assert handoff.listen(0) is None
 
 
 def test_a_thread_that_cannot_be_woken_listens_itself() -> None:
     connected, other = socket.socketpair()
     poked, poking = socket.socketpair()
     with connected, other, poked, poking:
-        shift = Shift(Ears(poked, connected, selectors.SelectSelector), connected, Turn(threading.RLock()), lambda: None)
-        assert not shift.may_lend
-        assert shift.look(False) is None
+        handoff = Handoff(Poller(poked, connected, selectors.SelectSelector), connected, Turn(threading.RLock()), lambda: None)
+        assert not handoff.may_lend
+        assert handoff.look(False) is None
         other.send(b"x")
-        assert shift._ears.wait(None) == (False, True)
-        shift.close()
+        assert handoff._poller.wait(None) == (False, True)
+        handoff.close()

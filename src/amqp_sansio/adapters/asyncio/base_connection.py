@@ -13,9 +13,6 @@ from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.awaited import AwaitedConnection
 from amqp_sansio.conversation.base_session import C
 
-CLOSE_TIMEOUT: Final = 10.0
-"""Default time for a clean end in seconds, after which the socket is just closed."""
-
 
 class BaseConnection(AwaitedConnection[C]):
     """Base of a client's connection, for sessions and channels alike.

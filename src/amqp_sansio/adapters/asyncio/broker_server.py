@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, Self
+from typing import Any, Final, Literal, Protocol, Self, TypeVar
 
 import attrs
 
@@ -26,6 +26,8 @@ from amqp_sansio.events import Event
 from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 from amqp_sansio.spec.codes import CloseCode
+
+T = TypeVar("T")
 
 BACKLOG: Final = 16 * 1024 * 1024
 """Octets of entries that wait for the disk; from this many on, clients wait too."""
@@ -55,7 +57,7 @@ class Writer:
         self._threads: Final = ThreadPoolExecutor(1, "amqp journal")
         self._waiting: list[tuple[int, bytes]] = []
         self._octets = 0  # of what waits or is being written
-        self._writing: asyncio.Future[None] | None = None
+        self._writing: asyncio.Future[Any] | None = None
         self._compact: Final = compact
         self._due = max(compact, 2 * store.snapshot_octets) - store.journal_octets  # octets of entries until the next snapshot
         self._shrinking = False  # the file has free space that can go back to the disk
@@ -123,7 +125,7 @@ class Writer:
 
     def _append(self) -> None:
         batch, octets = self._batch()
-        self._begin(lambda: self._store.append(batch), lambda: self._stored(batch[-1][0], octets))
+        self._begin(lambda: self._store.append(batch), lambda _: self._stored(batch[-1][0], octets))
 
     def _batch(self) -> tuple[list[tuple[int, bytes]], int]:
         batch, self._waiting = self._waiting, []
@@ -143,16 +145,15 @@ class Writer:
         snapshot = self._broker.snapshot()
         number = snapshot["journal"]
         assert isinstance(number, int)
-        size = 0
 
-        def write() -> None:
-            nonlocal size
+        def write() -> int:
             try:
-                size = self._take_over(snapshot)
+                return self._take_over(snapshot)
             except EncodeError:  # too large for a snapshot: the entries remain
                 self._store.append(batch)
+                return 0
 
-        def stored() -> None:
+        def stored(size: int) -> None:
             self._stored(number, octets)
             self._due = max(self._compact, 2 * size)
             self._shrinking = True
@@ -162,16 +163,11 @@ class Writer:
     def _shrink(self) -> None:
         """Starts one step of returning space to the disk, while nothing waits to be written."""
         self._shrinking = False
-        more = False
 
-        def shrink() -> None:
-            nonlocal more
-            more = self._store.shrink()
-
-        def shrunk() -> None:
+        def shrunk(more: bool) -> None:
             self._shrinking = more
 
-        self._begin(shrink, shrunk)
+        self._begin(self._store.shrink, shrunk)
 
     def _shrink_all(self) -> None:
         while self._store.shrink():
@@ -185,9 +181,10 @@ class Writer:
         self._store.compact(number, octets)
         return len(octets)
 
-    def _begin(self, work: Callable[[], object], then: Callable[[], None]) -> None:
-        """Runs `work` in the thread, and `then` in the event loop afterwards."""
-        self._writing = future = asyncio.ensure_future(self._run(work))
+    def _begin(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Runs `work` in the thread, and `then` in the event loop afterwards, with its result."""
+        future = asyncio.ensure_future(self._run(work))
+        self._writing = future
 
         def done(_: object) -> None:
             self._writing = None
@@ -198,7 +195,7 @@ class Writer:
                 self._fail(str(error) if isinstance(error, StoreError) else repr(error))
             if self.failure is not None:
                 return
-            then()
+            then(future.result())
             if self._due <= 0 and not self._finishing:
                 self._snapshot()
             else:
@@ -209,8 +206,8 @@ class Writer:
 
         future.add_done_callback(done)
 
-    async def _run(self, work: Callable[..., object], *arguments: object) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+    async def _run(self, work: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
     def _fail(self, why: str) -> None:
         if self.failure is None:

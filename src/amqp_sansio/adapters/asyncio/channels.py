@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
 from amqp_sansio.adapters import logs
-from amqp_sansio.adapters.asyncio.base_connection import CLOSE_TIMEOUT, BaseConnection
+from amqp_sansio.adapters.asyncio.base_connection import BaseConnection
 from amqp_sansio.adapters.logs import teller
-from amqp_sansio.adapters.settings import check_settings, trust
+from amqp_sansio.adapters.settings import CLOSE_TIMEOUT, check_settings, trust
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.channels.channel import Channel, ChannelConnection, Subscription

@@ -17,9 +17,6 @@ from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.errors.checks import check_timeout
 
-CLOSE_TIMEOUT: Final = 10.0
-"""Default time for a clean end in seconds, after which the socket is just closed."""
-
 
 class BaseConnection(ConnectionState[C]):
     """Base of a client's connection, for sessions and channels alike.  Any number of threads may use it.

@@ -12,8 +12,7 @@ from uuid import uuid4
 import amqp_sansio.errors as errors  # else pyright takes `__all__` of the package
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.logs import teller
-from amqp_sansio.adapters.settings import check_settings, trust
-from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT
+from amqp_sansio.adapters.settings import CLOSE_TIMEOUT, check_settings, trust
 from amqp_sansio.adapters.sync.channel import Channel, ChannelConnection, Subscription
 from amqp_sansio.adapters.sync.line import Pending
 from amqp_sansio.config import ClientConfig

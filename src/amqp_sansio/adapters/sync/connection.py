@@ -11,8 +11,7 @@ from uuid import uuid4
 
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.logs import teller
-from amqp_sansio.adapters.settings import check_settings, proving
-from amqp_sansio.adapters.sync.base_connection import CLOSE_TIMEOUT
+from amqp_sansio.adapters.settings import CLOSE_TIMEOUT, check_settings, proving
 from amqp_sansio.adapters.sync.session import SessionConnection
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address

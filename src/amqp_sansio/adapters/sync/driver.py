@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from amqp_sansio.adapters.sync.turns import Ears, Shift, Turn, pipe
+from amqp_sansio.adapters.sync.turns import Handoff, Poller, Turn, pipe
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
 from amqp_sansio.conversation.base_client import BaseClient
@@ -127,7 +127,7 @@ class Driver:
         self._abandoned = False
         self._socket: socket.socket | None = None
         self._machine: ClientHandshake  # of the present connection; set with the first socket
-        self._shift: Shift | None = None  # set while there is a socket
+        self._handoff: Handoff | None = None  # set while there is a socket
         self._standing_by = 0  # threads that wait for a change
         self._outbox: Final = bytearray()
         turn.ended = self.poke
@@ -211,11 +211,11 @@ class Driver:
                 left = None if until is None else _left(until)
                 if left is not None and left <= 0:
                     return False
-                shift, connected = self._shift, self._socket
-                if shift is None or connected is None or shift.taken or not shift.may_lend or self.client.closed is not None:
+                reader, connected = self._handoff, self._socket
+                if reader is None or connected is None or reader.taken or not reader.may_lend or self.client.closed is not None:
                     self._stand_by(left)
                 else:
-                    self._lead(ticket, connected, shift, until)
+                    self._lead(ticket, connected, reader, until)
             return True
         finally:
             if not ticket.done:
@@ -236,24 +236,24 @@ class Driver:
 
     def _settled(self) -> None:
         """Wakes the threads that wait for a ticket."""
-        if self._shift is not None and self._shift.waiting:
-            self._shift.kick()
+        if self._handoff is not None and self._handoff.waiting:
+            self._handoff.kick()
         if self._standing_by:
             self._changed.notify_all()
 
-    def _lead(self, ticket: Ticket[Value], connected: socket.socket, shift: Shift, until: float | None) -> None:
+    def _lead(self, ticket: Ticket[Value], connected: socket.socket, handoff: Handoff, until: float | None) -> None:
         """Reads the socket in place of the background thread, until the ticket is settled or the time is over."""
         client = self.client
         machine = self._machine
         try:  # an interrupt can come after any call; a socket that is not given back would never be read again
-            shift.take(bool(self._outbox))
+            handoff.take(bool(self._outbox))
             tls = connected if isinstance(connected, ssl.SSLSocket) else None
             more = tls is not None and tls.pending() > 0
             while not ticket.done and self._socket is connected and client.closed is None:
                 left = None if until is None else _left(until)
                 if left is not None and left <= 0:
                     break  # whatever arrives
-                heard = shift.listen(0 if more else None if left is None else left * 1000)
+                heard = handoff.listen(0 if more else None if left is None else left * 1000)
                 if heard is None and not more:
                     break
                 if self._socket is connected and (heard or more):
@@ -263,9 +263,9 @@ class Driver:
                         self._transmit()
         finally:
             try:
-                shift.give_back()
+                handoff.give_back()
             except BaseException:  # an interrupt came first: give the socket back all the same
-                shift.give_back()
+                handoff.give_back()
                 raise
             if client.closed is not None and self._socket is connected:
                 self.poke()
@@ -319,15 +319,15 @@ class Driver:
             connected = dial(endpoint, self._tls, until, lambda: self._stopped, self.address.server_name)
         except TimeoutError:
             raise self._too_late() from None
-        listening = Ears(self._poke_in, connected)
-        shift = Shift(listening, connected, self._turns, self.poke)
+        listening = Poller(self._poke_in, connected)
+        handoff = Handoff(listening, connected, self._turns, self.poke)
         try:
             with self._changed:
                 self._outbox.clear()
                 self._machine = machine
                 self._socket = connected
-                self._shift = shift
-            self._drive(connected, listening, shift, until)
+                self._handoff = handoff
+            self._drive(connected, listening, handoff, until)
         finally:
             try:
                 with self._changed:
@@ -337,15 +337,15 @@ class Driver:
                         self.client.receive_eof()
                         self.client.tick(time.monotonic())
                     self._settled()
-                    while shift.taken:
+                    while handoff.taken:
                         self._stand_by(None)
-                    self._shift = None
+                    self._handoff = None
                     self._changed.notify_all()
             finally:
-                shift.close()
+                handoff.close()
                 connected.close()
 
-    def _drive(self, connected: socket.socket, listening: Ears, shift: Shift, until: float) -> None:
+    def _drive(self, connected: socket.socket, listening: Poller, handoff: Handoff, until: float) -> None:
         while True:
             with self._changed:
                 if self._stopped:
@@ -354,14 +354,14 @@ class Driver:
                 due = self._turn(now, until)
                 if self.client.machine.finished or self.client.closed is not None or self._stopped:
                     return  # what the socket did not take by now is dropped
-                seconds = earliest(None if due is None else max(due - now, 0.0), shift.look(bool(self._outbox)))
-                more = not shift.lent and isinstance(connected, ssl.SSLSocket) and connected.pending() > 0
+                seconds = earliest(None if due is None else max(due - now, 0.0), handoff.look(bool(self._outbox)))
+                more = not handoff.lent and isinstance(connected, ssl.SSLSocket) and connected.pending() > 0
             poked, ready = listening.wait(0.0 if more else seconds)
             with self._changed:
                 if poked:
                     self._poked = False
                     self._poke_in.recv(16)
-                if (ready or more) and not shift.lent:
+                if (ready or more) and not handoff.lent:
                     self._read(connected)
 
     def _turn(self, now: float, until: float) -> float | None:

@@ -110,7 +110,7 @@ class _Inside(threading.local):
     interrupt: BaseException | None = None
 
 
-class Ears:
+class Poller:
     """Waits for two sockets: the poke socket always, the connected one unless another thread reads it."""
 
     def __init__(
@@ -157,7 +157,7 @@ AGAIN: Final = 0.05
 """Seconds after which the background thread checks whether waiting threads still read now and then."""
 
 
-class Shift:
+class Handoff:
     """Lends the socket to threads that wait for answers, as long as one of them reads between two checks of the background
     thread. Threads that wait for one answer after the other then never wake the background thread nor change what it waits for.
 
@@ -165,11 +165,11 @@ class Shift:
     `listen` is called under the lock; `poke` makes the background thread check.
     """
 
-    def __init__(self, ears: Ears, connected: socket.socket, turn: Turn, poke: Callable[[], None]) -> None:
-        self.may_lend: Final = ears.shared
+    def __init__(self, poller: Poller, connected: socket.socket, turn: Turn, poke: Callable[[], None]) -> None:
+        self.may_lend: Final = poller.shared
         self.taken = False
         """Whether a waiting thread has the socket now."""
-        self._ears: Final = ears
+        self._poller: Final = poller
         self._turn: Final = turn
         self._poke: Final = poke
         self._lent = False  # the background thread does not read
@@ -189,7 +189,7 @@ class Shift:
         self.taken = self._came = True
         if not self._lent:
             self._lent = True
-            self._ears.listen(False, writing)
+            self._poller.listen(False, writing)
             self._poke()
 
     def listen(self, milliseconds: float | None) -> bool | None:
@@ -227,7 +227,7 @@ class Shift:
         """Prepares a wait of the background thread: returns the seconds after which to check again, None for no need."""
         if not self._came and not self.taken:
             self._lent = False
-        self._ears.listen(not self._lent, writing)
+        self._poller.listen(not self._lent, writing)
         if not self._lent:
             return None
         self._awaited = not self._came  # had by one thread since the last check: sleep until it is given back
@@ -243,7 +243,7 @@ class Shift:
         """Releases its resources; the socket is gone."""
         self._kick_in.close()
         self._kick_out.close()
-        self._ears.close()
+        self._poller.close()
 
 
 def pipe() -> tuple[socket.socket, socket.socket]:

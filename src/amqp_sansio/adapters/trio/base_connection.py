@@ -17,9 +17,6 @@ from amqp_sansio.conversation.awaited import AwaitedConnection
 from amqp_sansio.conversation.base_session import C
 from amqp_sansio.errors import AmqpError, LocalProtocolError
 
-CLOSE_TIMEOUT: Final = 10.0
-"""Default time for a clean end in seconds, after which the socket is just closed."""
-
 
 class BaseConnection(AwaitedConnection[C]):
     """Base of a client's connection, for sessions and channels alike.

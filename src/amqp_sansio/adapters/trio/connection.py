@@ -15,8 +15,8 @@ import trio
 
 from amqp_sansio.adapters import logs
 from amqp_sansio.adapters.logs import teller
-from amqp_sansio.adapters.settings import check_settings, proving
-from amqp_sansio.adapters.trio.base_connection import CLOSE_TIMEOUT, BaseConnection
+from amqp_sansio.adapters.settings import CLOSE_TIMEOUT, check_settings, proving
+from amqp_sansio.adapters.trio.base_connection import BaseConnection
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.client import Client

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.conversation.answers import IN_FLIGHT
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties, as_text
-from amqp_sansio.conversation.channels.topology import DECLARING
+from amqp_sansio.conversation.channels.topology import DECLARING, changed
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.channels.base import waits
 from amqp_sansio.errors import AmqpError, CapabilityMissing, EncodeError, LimitError, LocalProtocolError
@@ -312,10 +312,8 @@ def with_queue(method: Method, declared: str) -> Method:
     """
     if not isinstance(method, queue.Bind | queue.Unbind | queue.Delete) or method.queue:
         return method
-    said = {name: getattr(method, name) for name in method.FIELDS} | {"queue": declared}
-    if not isinstance(method, queue.Delete) and not method.routing_key:
-        said["routing_key"] = declared
-    return type(method)(**said)
+    binds = not isinstance(method, queue.Delete) and not method.routing_key
+    return changed(method, queue=declared, **({"routing_key": declared} if binds else {}))
 
 
 def check_mode(now: str | None, mode: str, method: Method) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.channels.client import Channel
@@ -16,6 +16,7 @@ from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import exchange, queue
 from amqp_sansio.spec.reply_codes import ReplyCode
 
+AnyMethod = TypeVar("AnyMethod", bound=Method)
 Declared: TypeAlias = exchange.Declare | queue.Declare | queue.Bind | exchange.Bind
 """What can be declared again."""
 DECLARING: Final = exchange.Declare, queue.Declare, queue.Bind, exchange.Bind
@@ -188,9 +189,12 @@ def _ends(key: _Key) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def _renamed(bound: queue.Bind | exchange.Bind, names: dict[str, str]) -> queue.Bind | exchange.Bind:
-    if not isinstance(bound, queue.Bind) or bound.queue not in names:
-        return bound
-    return queue.Bind(names[bound.queue], bound.exchange, bound.routing_key, bound.no_wait, bound.arguments, bound.ticket)
+    return changed(bound, queue=names[bound.queue]) if isinstance(bound, queue.Bind) and bound.queue in names else bound
+
+
+def changed(method: AnyMethod, **fields: object) -> AnyMethod:
+    """Returns the method with other values of some fields."""
+    return type(method)(**{name: getattr(method, name) for name in method.FIELDS} | fields)
 
 
 WINDOW: Final = 64
@@ -288,8 +292,8 @@ class Restoring:
         window = min(WINDOW, self.channel._channels.carrier.limits.calls)
         while self._queued and len(self._said) < window:
             name, method = self._queued.popleft()
-            try:
-                id = self.channel.send(_waiting(method))
+            try:  # with an answer required, so that a refusal can be attributed to it
+                id = self.channel.send(changed(method, no_wait=False) if method.no_wait else method)
             except (CapabilityMissing, EncodeError):  # this broker lacks the method, which counts as a refusal
                 self._topology.drop(name, method)
             else:
@@ -315,11 +319,3 @@ class Restoring:
     def _end(self) -> None:
         self._rename()
         self._done()
-
-
-def _waiting(method: Declared) -> Declared:
-    """Returns the method with an answer required, so that a refusal can be attributed to it."""
-    if not method.no_wait:
-        return method
-    said = {name: getattr(method, name) for name in method.FIELDS} | {"no_wait": False}
-    return type(method)(**said)
