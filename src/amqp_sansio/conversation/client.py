@@ -108,16 +108,16 @@ class Client(BaseClient[ClientConnection]):
                 if core is not None:
                     core._hear(event)
             else:
-                self._told(self.machine, event)
+                self._told(event)
         if self._refused:
             self._expire(self._until)
 
-    def _told(self, machine: ClientConnection, event: Event) -> None:
+    def _told(self, event: Event) -> None:
         match event:
             case ConnectionOpened() | ConnectionRedirected() | ConnectionClosed():
                 self._heard(event)
             case SessionDetached(session=name):
-                self._detached(machine, self.cores.get(name), event)
+                self._detached(self.cores.get(name), event)
             case _:
                 named = getattr(event, "session", None)
                 found = self.cores.get(named) if isinstance(named, bytes) else None
@@ -178,17 +178,18 @@ class Client(BaseClient[ClientConnection]):
             else:
                 core._over(core.failure.error)
 
-    def _detached(self, machine: ClientConnection, core: SessionCore | None, event: SessionDetached) -> None:
+    def _detached(self, core: SessionCore | None, event: SessionDetached) -> None:
         if core is None:
             return
         refused = self._refused.pop(core, None) is not None
-        lost = machine._closed_cause is not None and self.comes_back and not core._detaching
-        forgotten = core._resuming and event.ended and machine._closed_cause is None and self.comes_back
+        closing = self.machine._closed_cause is not None
+        lost = closing and self.comes_back and not core._detaching
+        forgotten = core._resuming and event.ended and not closing and self.comes_back
         violated = event.violation is not None
         if not (refused or (lost and not event.ended) or core._detaching or self.closing):
             self.tell(SessionEnded(core.name, core.failure.words(event), event.in_doubt))
         failed = event.ended and not (lost or forgotten or violated or core._detaching) and self.comes_back
-        if failed and machine._closed_cause is None and core.attached.done:
+        if failed and not closing and core.attached.done:
             core._fail(event, lambda: self._open_again(core))
             return
         core._detached(event, lost or forgotten)

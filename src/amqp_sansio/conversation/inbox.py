@@ -4,67 +4,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.engine.inbound import parts
-from amqp_sansio.errors import AmqpError, EncodeError, SubscriptionClosed
+from amqp_sansio.errors import EncodeError, SubscriptionClosed
 from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode, RejectCode
 from amqp_sansio.spec.message import Subscribe
-from amqp_sansio.tables.transfer import ACQUIRED, EXPLICIT, TRANSFER
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.session_core import SessionCore
     from amqp_sansio.engine.session import Session
     from amqp_sansio.engine.subscription import Subscription
-
-
-class Acceptance:
-    """The ids of messages that one session has accepted since its last message.accept; one command carries all of them."""
-
-    __slots__ = ("ids",)
-
-    def __init__(self) -> None:
-        self.ids: Final[dict[int, None]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self.ids)
-
-    def note(self, session: Session, id: int) -> bool:
-        """Notes that a message is accepted; False for one that cannot be, or not in this way: the session says why."""
-        if not (session.state == "attached" or session.resumable) or id in self.ids:
-            return False
-        delivery = session._transfers.deliveries.get(id)
-        if delivery is None or delivery.state != ACQUIRED or TRANSFER[delivery.accept_mode] is not EXPLICIT:
-            return False
-        self.ids[id] = None
-        return True
-
-    def say(self, session: Session) -> None:
-        """Sends the accepts, unless the session is not attached now; then they stay until it is resumed."""
-        if self.ids and session.state == "attached":
-            waiting = parts(session, RangeSet.of(*self.ids))
-            with suppress(AmqpError):  # the connection closes: these messages come again
-                for part in waiting:
-                    session.accept(part)
-                    self._said(part, len(waiting) == 1)
-
-    def _said(self, part: RangeSet, all_: bool) -> None:
-        if all_:
-            self.ids.clear()
-        else:  # more ranges than fit into a frame
-            for id in [id for id in self.ids if id in part]:
-                del self.ids[id]
-
-    def clear(self) -> None:
-        """Drops the accepts: the session is over, and no longer holds its messages."""
-        self.ids.clear()
 
 
 def release(session: Session, ids: RangeSet, redelivered: bool = False) -> None:
@@ -214,7 +170,7 @@ class Inbox(BaseInbox[Message]):
         """Settled when there is a message to take, or no more will come."""
         core = self.core
         core.open_again()
-        if core._acceptance.ids and self._subscription is not None and not self._subscription.message_credit:
+        if core._accepts and self._subscription is not None and not self._subscription.message_credit:
             core._flush()  # the window that they open is what it waits for
             core.wake()
         return super().more

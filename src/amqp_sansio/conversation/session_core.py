@@ -7,17 +7,19 @@ opened again as a new one where it does not.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from typing_extensions import Unpack
 
 from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers, check_executable
 from amqp_sansio.conversation.causes import failure_of
-from amqp_sansio.conversation.inbox import PREFETCH, Acceptance, Inbox
+from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.properties import Body, PlainHeaders, SessionProperties, encoded, written
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.conversation.transactions import Transactions
+from amqp_sansio.engine.inbound import parts
 from amqp_sansio.engine.outbound import transfer
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import (
@@ -46,6 +48,7 @@ from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import message, queue
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import AcceptMode
+from amqp_sansio.tables.transfer import ACQUIRED, EXPLICIT, TRANSFER
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.client import Client
@@ -192,7 +195,7 @@ class SessionCore:
         self._was_open = False
         self._first_name: Final = name
         self._session: Session | None = None
-        self._acceptance: Final = Acceptance()
+        self._accepts: Final[dict[int, None]] = {}  # ids of accepted messages; one message.accept carries them all
         self._answers: Final = Answers()
         self._headers: Final = PlainHeaders()
         self._room: Ticket[None] | None = None
@@ -208,7 +211,7 @@ class SessionCore:
 
         Raises LocalProtocolError before it was first attached.
         """
-        if self._acceptance.ids:
+        if self._accepts:
             self._flush()
         if self._session is None:
             raise LocalProtocolError("a word on a session", "not attached yet", ("after `attached`",))
@@ -372,7 +375,7 @@ class SessionCore:
         if not sync:
             often = max(1, self.most_in_flight // 4)  # one in this many asks for completion, so that later ones need not wait
             prompt = answers.messages % often == often - 1
-        if session is None or (self._acceptance.ids and not self._gathers):
+        if session is None or (self._accepts and not self._gathers):
             session = self.session
         id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
         ticket = answers.message(id, len(body), exchange, routing_key)
@@ -419,8 +422,13 @@ class SessionCore:
 
     def accept(self, message: Message) -> bool:
         """Notes that a message is accepted; returns False for one that cannot be: its session has the reason."""
-        if message.session is not self._session or not self._acceptance.note(message.session, message.id):
+        session, id = message.session, message.id
+        if session is not self._session or not (session.state == "attached" or session.resumable) or id in self._accepts:
             return False
+        delivery = session._transfers.deliveries.get(id)
+        if delivery is None or delivery.state != ACQUIRED or TRANSFER[delivery.accept_mode] is not EXPLICIT:
+            return False
+        self._accepts[id] = None
         self._client.owes(self)
         return True
 
@@ -430,7 +438,7 @@ class SessionCore:
         if self.transactions._within is None:
             return False
         windows = [each._window for each in self.inboxes.values() if each.explicit]
-        return len(self._acceptance.ids) < min(windows, default=0) // 2
+        return len(self._accepts) < min(windows, default=0) // 2
 
     def flush(self) -> None:
         """Sends the pending accepts, before output is taken, unless they wait for more."""
@@ -438,9 +446,19 @@ class SessionCore:
             self._flush()
 
     def _flush(self) -> None:
-        """Sends the pending accepts."""
-        if self._session is not None:
-            self._acceptance.say(self._session)
+        """Sends the pending accepts, unless the session is not attached now; then they stay until it is resumed."""
+        session = self._session
+        if session is None or not self._accepts or session.state != "attached":
+            return
+        waiting = parts(session, RangeSet.of(*self._accepts))
+        with suppress(AmqpError):  # the connection closes: these messages come again
+            for part in waiting:
+                session.accept(part)
+                if len(waiting) == 1:
+                    self._accepts.clear()
+                else:  # more ranges than fit into a frame
+                    for id in [id for id in self._accepts if id in part]:
+                        del self._accepts[id]
 
     def close(self) -> Ticket[None]:
         """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: call `sync` first."""
@@ -536,7 +554,7 @@ class SessionCore:
         """Fails all pending calls: the session is gone."""
         error = self.failure.for_others or SessionLost(self._name, "the session ended", ids)
         self.transactions.lost()
-        self._acceptance.clear()
+        self._accepts.clear()  # the session no longer holds its messages
         self._answers.lost(error)
 
     def _over(self, error: Exception | None) -> None:
