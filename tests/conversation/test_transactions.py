@@ -265,7 +265,7 @@ def test_answers_about_branches_that_are_lost_say_so() -> None:
         assert isinstance(error, BranchFailed)
         assert error.status is None
     stage.connect()
-    words.abandon_branch(XID, words._about(0, ""))  # of a session that is gone: nothing to be said
+    words.abandon_branch(XID, Ticket())  # of a session that is gone: nothing to be said
 
 
 @pytest.mark.parametrize("participants", [("one",), ("one", "two")])

@@ -206,14 +206,8 @@ def read(path: str) -> dict[str, Verifier]:
     return _read(path)[0]
 
 
-def read_salt_key(path: str) -> bytes:
-    """Returns the key for salts of unknown names; b"" for a file of an earlier release.  Raises VerifierError as `read`
-    does."""
-    return _read(path)[1]
-
-
 def _read(path: str) -> tuple[dict[str, Verifier], bytes]:
-    """Returns the users of a file, and the key for salts of unknown names."""
+    """Returns the users of a file, and the key for salts of unknown names; b"" for a file of an earlier release."""
     users: dict[str, Verifier] = {}
     salt_key = b""
     try:
@@ -287,10 +281,10 @@ def write_groups(path: str, user: str, groups: tuple[str, ...]) -> None:
         if not group or group.startswith("@") or not group.isprintable() or len(group.encode()) > USERNAME_OCTETS:
             name = f"1 to {USERNAME_OCTETS} octets of printable UTF-8"
             raise VerifierError(f"the name of a group is {name}, and does not begin with @: not {group!r}")
-    users = read(path)
+    users, salt_key = _read(path)
     if user not in users:
         raise VerifierError(f"{path}: no user {user!r}")
-    _replace(path, {**users, user: attrs.evolve(users[user], groups=groups)})
+    _replace(path, {**users, user: attrs.evolve(users[user], groups=groups)}, salt_key)
 
 
 def write(path: str, user: str, verifier: Verifier | None) -> None:
@@ -301,7 +295,7 @@ def write(path: str, user: str, verifier: Verifier | None) -> None:
     """
     if not user or "\0" in user or len(user.encode("utf-8", "surrogatepass")) > USERNAME_OCTETS or not user.isprintable():
         raise VerifierError(f"the name of a user is 1 to {USERNAME_OCTETS} octets of printable UTF-8")
-    users = read(path) if os.path.exists(path) else {}
+    users, salt_key = _read(path) if os.path.exists(path) else ({}, b"")
     if verifier is None and user not in users:
         raise VerifierError(f"{path}: no user {user!r}")
     if verifier is None:
@@ -309,16 +303,15 @@ def write(path: str, user: str, verifier: Verifier | None) -> None:
     else:
         before = users.get(user)
         users[user] = attrs.evolve(verifier, groups=before.groups) if before is not None and not verifier.groups else verifier
-    _replace(path, users)
+    _replace(path, users, salt_key)
 
 
-def _replace(path: str, users: Mapping[str, Verifier]) -> None:
-    salt_key = (read_salt_key(path) if os.path.exists(path) else b"") or secrets.token_bytes(32)
+def _replace(path: str, users: Mapping[str, Verifier], salt_key: bytes) -> None:
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(prefix=".passwd-", dir=os.path.dirname(path) or ".")  # mode 0600
         with os.fdopen(handle, "w", encoding="ascii") as out:
-            out.write(json.dumps({_SALT_KEY: _text(salt_key)}) + "\n")
+            out.write(json.dumps({_SALT_KEY: _text(salt_key or secrets.token_bytes(32))}) + "\n")
             out.writelines([_line(name, each) + "\n" for name, each in users.items()])
             out.flush()
             os.fsync(out.fileno())

@@ -25,6 +25,7 @@ from amqp_sansio.spec.dtx import Xid
 if TYPE_CHECKING:
     from amqp_sansio.conversation.session_core import SessionCore
     from amqp_sansio.engine.session import Session
+    from amqp_sansio.engine.transactions import Dtx
 
 GOOD: Final = frozenset([XaStatus.XA_OK, XaStatus.XA_RDONLY])
 
@@ -52,12 +53,9 @@ class Transactions:
 
         Raises LocalProtocolError when another block is open on the session.
         """
+        self._must_be_free()
+        self.select_tx()
         self._enter()
-        try:
-            self.select_tx()
-        except BaseException:
-            self._within = None
-            raise
 
     def finish(self) -> Ticket[None]:
         """Ends the block and commits."""
@@ -85,12 +83,10 @@ class Transactions:
     def begin_branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
         """Begins a block of work in a branch, up to `finish_branch` or `abandon_branch`; settled when work may begin."""
         check_types(bool, join=join, resume=resume)
+        self._must_be_free()
+        started = self.start(xid, join=join, resume=resume)
         self._enter()
-        try:
-            return self.start(xid, join=join, resume=resume)
-        except BaseException:
-            self._within = None
-            raise
+        return started
 
     def finish_branch(self, xid: Xid) -> Ticket[XaStatus]:
         """Ends the block."""
@@ -112,13 +108,14 @@ class Transactions:
 
         started.on_done(end)
 
-    def _enter(self) -> None:
-        session = self._core.session
+    def _must_be_free(self) -> None:
         if self._within is not None:
             raise LocalProtocolError(
                 "a transaction", "another one is open in this session", ("after its end", "another session")
             )
-        self._within = session
+
+    def _enter(self) -> None:
+        self._within = self._core.session
         self._accepted.clear()
 
     def _leave(self) -> None:
@@ -180,40 +177,40 @@ class Transactions:
     def start(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
         """Starts work in the branch: what is published and accepted from now on belongs to it."""
         self.select_dtx()
-        return self._about(self._core.session.dtx.start(xid, join=join, resume=resume), "dtx.start")
+        return self._about(self._dtx.start(xid, join=join, resume=resume))
 
     def end(self, xid: Xid, *, suspend: bool = False, fail: bool = False) -> Ticket[XaStatus]:
         """Ends work in the branch: what follows no longer belongs to it."""
-        return self._about(self._core.session.dtx.end(xid, suspend=suspend, fail=fail), "dtx.end")
+        return self._about(self._dtx.end(xid, suspend=suspend, fail=fail))
 
     def prepare(self, xid: Xid) -> Ticket[XaStatus]:
         """Prepares the branch, the first phase; settled with XA_OK, or XA_RDONLY where there is nothing to commit."""
-        return self._about(self._core.session.dtx.prepare(xid), "dtx.prepare")
+        return self._about(self._dtx.prepare(xid))
 
     def commit_branch(self, xid: Xid, *, one_phase: bool = False) -> Ticket[XaStatus]:
         """Makes the work of the branch final."""
         check_types(bool, one_phase=one_phase)
-        return self._about(self._core.session.dtx.commit(xid, one_phase=one_phase), "dtx.commit")
+        return self._about(self._dtx.commit(xid, one_phase=one_phase))
 
     def rollback_branch(self, xid: Xid) -> Ticket[XaStatus]:
         """Undoes the work of the branch."""
-        return self._about(self._core.session.dtx.rollback(xid), "dtx.rollback")
+        return self._about(self._dtx.rollback(xid))
 
     def forget(self, xid: Xid) -> Ticket[XaStatus]:
         """Allows the broker to forget a branch that it decided heuristically."""
-        return self._about(self._core.session.dtx.forget(xid), "dtx.forget")
+        return self._about(self._dtx.forget(xid))
 
     def set_timeout(self, xid: Xid, seconds: int) -> Ticket[XaStatus]:
         """Sets the timeout of a branch in seconds; 0: the broker's default."""
-        return self._about(self._core.session.dtx.set_timeout(xid, seconds), "dtx.set-timeout")
+        return self._about(self._dtx.set_timeout(xid, seconds))
 
     def get_timeout(self, xid: Xid) -> Ticket[int]:
         """Requests the timeout of a branch in seconds."""
-        return self._about(self._core.session.dtx.get_timeout(xid), "dtx.get-timeout")
+        return self._about(self._dtx.get_timeout(xid))
 
     def recover(self) -> Ticket[tuple[Xid, ...]]:
         """Lists the branches in doubt at this broker: prepared and not decided, or decided heuristically by the broker."""
-        return self._about(self._core.session.dtx.recover(), "dtx.recover")
+        return self._about(self._dtx.recover())
 
     def carry_out(self, ask: Ask, whole: TwoPhase) -> Ticket[None]:
         """Sends what a two-phase commit wants of this participant; settled once `whole` has the answer, or knows that it is
@@ -229,7 +226,7 @@ class Transactions:
 
             listing.on_done(listed)
             return told
-        ticket = self._about(self._core.session.send(command, sync=True), command.VERB)
+        ticket = self._about(self._core.session.send(command, sync=True))
 
         def answered() -> None:
             error = ticket.error
@@ -244,9 +241,13 @@ class Transactions:
         ticket.on_done(answered)
         return told
 
-    def _about(self, id: int, verb: str) -> Ticket[Any]:
+    @property
+    def _dtx(self) -> Dtx:
+        return self._core.session.dtx
+
+    def _about(self, id: int) -> Ticket[Any]:
         ticket: Ticket[Any] = Ticket()
-        self._asked[id] = (ticket, verb)
+        self._asked[id] = (ticket, self._core.session._outbound.asked[id].VERB)
         self._core.wake()
         return ticket
 

@@ -172,7 +172,8 @@ class Handoff:
         self._poller: Final = poller
         self._turn: Final = turn
         self._poke: Final = poke
-        self._lent = False  # the background thread does not read
+        self.lent = False
+        """Whether the socket is lent, so that the background thread must not read it."""
         self._came = False  # a waiting thread has read since the background thread's last check
         self._awaited = False  # the background thread waits for the socket to come back
         self.waiting = False
@@ -187,8 +188,8 @@ class Handoff:
     def take(self, writing: bool) -> None:
         """Takes the socket for a waiting thread; the background thread waits for room to write only, if `writing`."""
         self.taken = self._came = True
-        if not self._lent:
-            self._lent = True
+        if not self.lent:
+            self.lent = True
             self._poller.listen(False, writing)
             self._poke()
 
@@ -226,18 +227,13 @@ class Handoff:
     def look(self, writing: bool) -> float | None:
         """Prepares a wait of the background thread: returns the seconds after which to check again, None for no need."""
         if not self._came and not self.taken:
-            self._lent = False
-        self._poller.listen(not self._lent, writing)
-        if not self._lent:
+            self.lent = False
+        self._poller.listen(not self.lent, writing)
+        if not self.lent:
             return None
         self._awaited = not self._came  # had by one thread since the last check: sleep until it is given back
         self._came = False
         return None if self._awaited else AGAIN
-
-    @property
-    def lent(self) -> bool:
-        """Whether the socket is lent, so that the background thread must not read it."""
-        return self._lent
 
     def close(self) -> None:
         """Releases its resources; the socket is gone."""

@@ -147,10 +147,6 @@ class Calls:
             got[0].settle(None)
         return got is not None
 
-    def got(self, id: int) -> tuple[Ticket[Message | None], str]:
-        """Handles a message that answers a `get`; returns its ticket and its queue."""
-        return self._gets.pop(id)
-
     def answered(self, id: int, answer: Method) -> None:
         """Handles the answer to a method."""
         asked = self._methods.pop(id, None)

@@ -106,7 +106,7 @@ class Transaction:
 
     def roll_back(self) -> None:
         """Rolls back: the server takes back what was accepted, and drops what was published."""
-        self._core.drop_accepted()
+        self._core._acks.clear()
         try:
             if self._core.is_open and not self._lost:
                 self._core.execute(tx.Rollback())
@@ -301,10 +301,6 @@ class ChannelCore:
         if self._mode != "tx":
             self.execute(tx.Select())
 
-    def drop_accepted(self) -> None:
-        """Drops the acknowledgements that wait to be sent."""
-        self._acks.clear()
-
     # --- consuming -----------------------------------------------------------------------------------------------------------
 
     def subscribe(
@@ -416,7 +412,7 @@ class ChannelCore:
                     returned.heard = False  # the commit says nothing of it
             case events.MessageGot(id=id):
                 assert self._channel is not None  # it brought it
-                got, queue = self.calls.got(id)
+                got, queue = self.calls._gets.pop(id)
                 got.settle(self._traced(Message(event, self, self._channel, "", queue)))
             case events.ConsumerCancelled(consumer_tag=tag, origin=origin):
                 self._cancelled(tag, origin)
