@@ -41,8 +41,6 @@ class Answers:
     has got the error (`unheard`).
     """
 
-    __slots__ = ("_results", "_returnable", "_returnable_from", "_tickets", "_unconfirmed", "messages", "octets")
-
     def __init__(self) -> None:
         self.messages = 0
         """Messages in flight."""

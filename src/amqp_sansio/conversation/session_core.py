@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 class Failure:
     """What ended a session.  `error` is None while nothing did; `id` is that of the refused command, where known."""
 
-    __slots__ = ("_exclusive", "_gone", "_shared", "again", "error", "id")
-
     def __init__(self) -> None:
         self.error: AmqpError | None = None
         self.id: int | None = None

@@ -28,8 +28,6 @@ class Turn:
     At any other point it does not: then `torn` is called, because the connection's next output might be wrong.
     """
 
-    __slots__ = ("_inside", "_lock", "ended", "torn", "wanted")
-
     def __init__(self, lock: threading.RLock) -> None:
         self.wanted = False
         """Whether there is output that has not been written."""

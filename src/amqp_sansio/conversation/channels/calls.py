@@ -32,8 +32,6 @@ class Barrier(Ticket[None]):
     It waits for one after the other, and for nothing once nobody waits for it any more.
     """
 
-    __slots__ = ("_answered", "_at", "_left", "_messages")
-
     def __init__(self, answered: Ticket[Method], messages: Iterable[Ticket[None]]) -> None:
         super().__init__()
         self._answered: Final = answered
@@ -69,8 +67,6 @@ class Barrier(Ticket[None]):
 
 class Calls:
     """The tickets of methods that wait for an answer, by the ids of the methods."""
-
-    __slots__ = ("_asked", "_core", "_declared", "_gets", "_methods", "active", "recovering")
 
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
@@ -178,8 +174,6 @@ class Calls:
 class Fetch:
     """One `get` of a caller who may leave before the message comes."""
 
-    __slots__ = ("_core", "_queue", "_ticket")
-
     def __init__(self, core: ChannelCore, queue: str) -> None:
         self._core: Final = core
         self._queue: Final = queue
@@ -211,8 +205,6 @@ REPLY_TO: Final = "amq.rabbitmq.reply-to"
 
 class Requests:
     """The pending requests of one channel, by their correlation ids."""
-
-    __slots__ = ("_core", "_made", "_waiting", "most")
 
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core

@@ -176,8 +176,6 @@ _HELD: Final = (ReplyCode.ACCESS_REFUSED, ReplyCode.RESOURCE_LOCKED)
 class Consumers:
     """The consumers that have started, or will start with the channel, and have not ended."""
 
-    __slots__ = ("_core", "_made", "_requested", "_restarted", "_stopped", "_widest", "delays", "inboxes")
-
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
         self._made = 0

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 class Transaction:
     """A transaction: what is published and accepted between `begin` and `commit` takes effect as a whole or not at all."""
 
-    __slots__ = ("_core", "_had", "_lost", "open", "untaken")
-
     def __init__(self, core: ChannelCore) -> None:
         self._core: Final = core
         self.open = False

@@ -14,24 +14,12 @@ from amqp_sansio.kernel.serials import RangeSet, pick
 
 _Said: TypeAlias = tuple[str, str, bytes]
 """Exchange, routing key and body."""
-
-
-class _Publish:
-    """The record of one message."""
-
-    __slots__ = ("octets", "said", "ticket")
-
-    def __init__(self, ticket: Ticket[None], octets: int, said: _Said | None) -> None:
-        self.ticket: Final = ticket
-        self.octets: Final = octets
-        self.said: Final = said
-        """None where the server never returns it."""
+_Publish: TypeAlias = tuple[Ticket[None], int, _Said | None]
+"""A message: its ticket, the octets of its body, and what was said, which is None where the server never returns it."""
 
 
 class InFlight:
     """The messages of one channel, by the numbers of their publishes."""
-
-    __slots__ = ("_failed", "_octets", "_publishes", "_returnable", "most", "most_octets")
 
     def __init__(self) -> None:
         self.most = IN_FLIGHT
@@ -65,13 +53,13 @@ class InFlight:
     @property
     def tickets(self) -> list[Ticket[None]]:
         """The tickets of all messages in flight."""
-        return [each.ticket for each in self._publishes.values()]
+        return [ticket for ticket, _, _ in self._publishes.values()]
 
     def add(self, number: int, exchange: str, routing_key: str, body: bytes, returnable: bool) -> Ticket[None]:
         """Adds a published message; `returnable`: the server may return it."""
         ticket: Ticket[None] = Ticket()
         said = (exchange, routing_key, body) if returnable else None
-        self._publishes[number] = _Publish(ticket, len(body), said)
+        self._publishes[number] = ticket, len(body), said
         if said is not None:
             self._returnable.setdefault(said, OrderedDict())[number] = None
         self._octets += len(body)
@@ -113,9 +101,10 @@ class InFlight:
         found = None if number is None else self._publishes.get(number)
         if number is None or found is None:
             return None
-        self._settled(number, found.said)
-        self._fail(found.ticket, MessageReturned(said.reply_code, said.reply_text, said.exchange, said.routing_key))
-        return found.ticket
+        ticket, _, published = found
+        self._settled(number, published)
+        self._fail(ticket, MessageReturned(said.reply_code, said.reply_text, said.exchange, said.routing_key))
+        return ticket
 
     def lost(self, cause: AmqpError) -> None:
         """Fails all messages, because the channel is gone and their fate unknown.
@@ -128,12 +117,12 @@ class InFlight:
         self._octets = 0
         refused = isinstance(cause, ChannelClosed) and cause.code is not None and cause.method == "basic.publish"
         if refused and len(publishes) == 1:
-            self._fail(publishes[0][1].ticket, cause)
+            self._fail(publishes[0][1][0], cause)
             return
-        for number, each in publishes:
+        for number, (ticket, _, _) in publishes:
             doubt = InDoubt(number, str(cause))
             doubt.__cause__ = cause
-            self._fail(each.ticket, doubt)
+            self._fail(ticket, doubt)
 
     def unheard(self) -> None:
         """Raises the first error of a message that failed and was never awaited."""
@@ -143,10 +132,10 @@ class InFlight:
                 ticket.result()
 
     def _take(self, number: int) -> Ticket[None]:
-        each = self._publishes.pop(number)
-        self._octets -= each.octets
-        self._settled(number, each.said)
-        return each.ticket
+        ticket, octets, said = self._publishes.pop(number)
+        self._octets -= octets
+        self._settled(number, said)
+        return ticket
 
     def _settled(self, number: int, said: _Said | None) -> None:
         """Notes that a message will not be returned any more: it was, or it is confirmed."""
