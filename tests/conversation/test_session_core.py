@@ -10,7 +10,7 @@ import pytest
 from tests.conversation.stage import Stage, refuse, staged
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.conversation.answers import CONTENT
+from amqp_sansio.conversation.pending_commands import CONTENT
 from amqp_sansio.conversation.properties import HEADERS, SessionProperties
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session_core import Failure
@@ -334,7 +334,7 @@ def test_the_session_reports_a_refused_message_once_whatever_other_calls_raised(
         stage.run()
     else:
         core.failure.error = refusal = SessionFailed(core.name, 404, "no", "message.transfer")
-        core.failure.id = next(id for id, (ticket, _, _) in core._answers._tickets.items() if ticket is message)
+        core.failure.id = next(id for id, (ticket, _, _) in core._pending._tickets.items() if ticket is message)
         message.fail(refusal)
         other.fail(core.failure.for_others or refusal)
     with pytest.raises(SharedSessionFailed):
@@ -599,7 +599,7 @@ def test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusa
     receiving = core.subscribe("q").more
     refuse(stage, core)
     stage.client.machine.data_to_send()
-    waiting = core._answers.completion(1000, "queue.purge")  # said before the refusal came
+    waiting = core._pending.completion(1000, "queue.purge")  # said before the refusal came
     due = stage.client.due
     assert due == stage.now + 5
     stage.client.tick(stage.now + 4)
@@ -646,7 +646,7 @@ def test_what_was_asked_is_not_answered_by_nothing_when_the_session_was_refused(
     core = stage.open()
     refuse(stage, core)
     id = 1000
-    asked = core._answers.result(id, "queue.query")  # asked before the refusal came
+    asked = core._pending.result(id, "queue.query")  # asked before the refusal came
     core._completed(RangeSet.of(id))
     assert not asked.done
     stage.client.give_up(ConnectionLost("the octets ended"))

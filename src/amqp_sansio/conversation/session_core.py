@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from typing_extensions import Unpack
 
-from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers, check_executable
 from amqp_sansio.conversation.causes import failure_of
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.pending_commands import IN_FLIGHT, IN_FLIGHT_OCTETS, PendingCommands, check_executable
 from amqp_sansio.conversation.properties import Body, PlainHeaders, SessionProperties, encoded, written
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.conversation.transactions import Transactions
@@ -194,7 +194,7 @@ class SessionCore:
         self._first_name: Final = name
         self._session: Session | None = None
         self._accepts: Final[dict[int, None]] = {}  # ids of accepted messages; one message.accept carries them all
-        self._answers: Final = Answers()
+        self._pending: Final = PendingCommands()
         self._headers: Final = PlainHeaders()
         self._room: Ticket[None] | None = None
         self._unprompted = False  # there was a publish since the last request for completion
@@ -238,7 +238,7 @@ class SessionCore:
     @property
     def in_flight(self) -> int:
         """Messages published and not confirmed."""
-        return self._answers.messages
+        return self._pending.messages
 
     @property
     def speakable(self) -> bool:
@@ -261,11 +261,11 @@ class SessionCore:
 
     def unheard(self) -> None:
         """Raises the first error of a published message that the program has not got."""
-        self._answers.unheard()
+        self._pending.unheard()
 
     def lost_before(self) -> None:
         """Raises, once, why messages published before failed with the session; for calls that concern all messages."""
-        self._answers.lost_before()
+        self._pending.lost_before()
 
     # --- sending -----------------------------------------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ class SessionCore:
         id = self.session.send(command, sync=True)
         ticket: Any  # Any: a ticket for any result
         if command.RESULT:
-            ticket = self._answers.result(id, command.VERB)
+            ticket = self._pending.result(id, command.VERB)
         else:
             ticket = self._track(id, command.VERB)
             self.failure.said(command)
@@ -290,7 +290,7 @@ class SessionCore:
     def _track(self, id: int, verb: str) -> Ticket[None]:
         """Returns the ticket for a command that was sent with its sync bit, settled when it is complete."""
         self._unprompted = False
-        return self._answers.completion(id, verb)
+        return self._pending.completion(id, verb)
 
     def sync(self) -> Ticket[None]:
         """Sends a barrier; settled when everything sent so far is executed."""
@@ -307,8 +307,8 @@ class SessionCore:
         outbound = session._outbound
         if outbound.throttled:
             return False
-        answers = self._answers
-        return answers.messages < self.most_in_flight and answers.octets < self.most_in_flight_octets
+        pending = self._pending
+        return pending.messages < self.most_in_flight and pending.octets < self.most_in_flight_octets
 
     @property
     def room(self) -> Ticket[None]:
@@ -360,11 +360,11 @@ class SessionCore:
             accept_mode, header = written(routing_key, properties)
         else:
             accept_mode, header = AcceptMode.NONE, self._headers.of(routing_key)
-        answers = self._answers
-        if answers.messages >= self.most_in_flight:
-            raise LimitError("most_in_flight", self.most_in_flight, answers.messages + 1)
-        if answers.octets >= self.most_in_flight_octets:
-            raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
+        pending = self._pending
+        if pending.messages >= self.most_in_flight:
+            raise LimitError("most_in_flight", self.most_in_flight, pending.messages + 1)
+        if pending.octets >= self.most_in_flight_octets:
+            raise LimitError("most_in_flight_octets", self.most_in_flight_octets, pending.octets + len(body))
         self._check()
         session = self._session
         if self.transactions._selected is not None:
@@ -372,11 +372,11 @@ class SessionCore:
         prompt = sync
         if not sync:
             often = max(1, self.most_in_flight // 4)  # one in this many asks for completion, so that later ones need not wait
-            prompt = answers.messages % often == often - 1
+            prompt = pending.messages % often == often - 1
         if session is None or (self._accepts and not self._gathers):
             session = self.session
         id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
-        ticket = answers.message(id, len(body), exchange, routing_key)
+        ticket = pending.message(id, len(body), exchange, routing_key)
         self._unprompted = not prompt
         self.wake()
         return ticket
@@ -488,15 +488,15 @@ class SessionCore:
             case CommandsCompleted(ids=ids):
                 self._completed(ids)
             case ResultReceived(id=id, value=value):
-                self._answers.resulted(id, value, self._name)
+                self._pending.resulted(id, value, self._name)
             case CommandReceived(command=message.Reject() as reject):
-                self._answers.returned(reject.transfers or EMPTY, reject.code or 0, reject.text or "")
+                self._pending.returned(reject.transfers or EMPTY, reject.code or 0, reject.text or "")
             case ExceptionReceived(id=id):
                 subscribing = message.Subscribe.VERB if id in [inbox._said for inbox in self.inboxes.values()] else ""
-                verb = self._answers.verb(id) or self.transactions.verb(id or 0) or subscribing
+                verb = self._pending.verb(id) or self.transactions.verb(id or 0) or subscribing
                 refused = failure_of(self._name, event, verb)
                 self.failure.error, self.failure.id = refused, id
-                self._answers.refused(id, refused)
+                self._pending.refused(id, refused)
             case ProducerCreditChanged():
                 self._check_room()
             case SessionAttached():
@@ -517,7 +517,7 @@ class SessionCore:
 
     def _completed(self, ids: RangeSet) -> None:
         """Settles commands that the peer has executed."""
-        self._answers.completed(ids, self._name, self.failure.error is not None)
+        self._pending.completed(ids, self._name, self.failure.error is not None)
         if self._room is not None:
             self._check_room()
 
@@ -553,7 +553,7 @@ class SessionCore:
         error = self.failure.for_others or SessionLost(self._name, "the session ended", ids)
         self.transactions.lost()
         self._accepts.clear()  # the session no longer holds its messages
-        self._answers.lost(error)
+        self._pending.lost(error)
 
     def _over(self, error: Exception | None) -> None:
         """Ends the session for good."""

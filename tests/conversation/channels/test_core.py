@@ -10,9 +10,9 @@ from tests.conversation.channels.stage import Stage, staged
 from tests.families.channels import content, frame
 from tests.steps import assert_linear
 
-from amqp_sansio.conversation.answers import IN_FLIGHT
 from amqp_sansio.conversation.channels.calls import REPLY_TO
 from amqp_sansio.conversation.channels.topology import nothing
+from amqp_sansio.conversation.pending_commands import IN_FLIGHT
 from amqp_sansio.conversation.retry import NEVER
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_RABBITMQ, ChannelDialect

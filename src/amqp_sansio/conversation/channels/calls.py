@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.conversation.answers import IN_FLIGHT
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties, as_text
 from amqp_sansio.conversation.channels.topology import DECLARING, changed
+from amqp_sansio.conversation.pending_commands import IN_FLIGHT
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.channels.base import waits
 from amqp_sansio.errors import AmqpError, CapabilityMissing, EncodeError, LimitError, LocalProtocolError

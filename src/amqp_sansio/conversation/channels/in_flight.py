@@ -6,7 +6,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Container
 from typing import Final, TypeAlias
 
-from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS
+from amqp_sansio.conversation.pending_commands import IN_FLIGHT, IN_FLIGHT_OCTETS
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, ChannelClosed, InDoubt, LimitError, MessageReturned, TransactionFailed
 from amqp_sansio.events.channel import MessageReturned as Returned

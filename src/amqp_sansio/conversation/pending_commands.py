@@ -34,7 +34,7 @@ Place: TypeAlias = tuple[str, str | None]
 _SESSION: Final = SessionFailed, SessionLost
 
 
-class Answers:
+class PendingCommands:
     """The tickets of one session's commands, by their ids: for completion, or for a result.
 
     A message is in flight as long as its command is not complete.  For one that failed, it is remembered whether the program
