@@ -638,7 +638,7 @@ def test_a_request_is_answered() -> None:
 def test_a_request_needs_the_capability_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = staged(AMQP_0_9)
     core = stage.open()
-    monkeypatch.setattr(type(core.channel._channels.carrier), "capable", lambda self, name: False)
+    monkeypatch.setattr(type(core.channel._carrier), "capable", lambda self, name: False)
     with pytest.raises(CapabilityMissing, match="direct_reply_to"):
         core.requests.publish("", "rpc", b"", {})
 

@@ -100,7 +100,7 @@ class Calls:
         if isinstance(method, basic.Recover | basic.RecoverAsync | basic.RecoverSync):
             core.taken_back()
         elif isinstance(method, basic.Qos):
-            core.consumers.asked(method.prefetch_count or channel._channels.carrier.limits.deliveries)
+            core.consumers.asked(method.prefetch_count or channel._carrier.limits.deliveries)
         ticket: Ticket[Method] = Ticket()
         if method.VERB in REPLIES and waits(method) and channel._channels.answers(method.VERB):
             self._methods[id] = ticket, method
@@ -216,7 +216,7 @@ class Requests:
         """Publishes a request, whose answer comes by direct reply-to (RabbitMQ).  Raises CapabilityMissing without it."""
         core = self._core
         channel = core.channel
-        if not channel._channels.carrier.capable(DIRECT_REPLY_TO):
+        if not channel._carrier.capable(DIRECT_REPLY_TO):
             raise CapabilityMissing("request", DIRECT_REPLY_TO)
         if properties.get("reply_to") not in (None, REPLY_TO):
             raise EncodeError("request: reply_to", f"is {REPLY_TO}; to have answers elsewhere, publish and subscribe")

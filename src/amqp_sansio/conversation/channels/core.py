@@ -325,7 +325,7 @@ class ChannelCore:
 
     def _may_settle(self, channel: Channel) -> None:
         """Raises LimitError when a transaction has settled too much, in this call and not when the acknowledgement is sent."""
-        most = channel._channels.carrier.limits.ranges
+        most = channel._carrier.limits.ranges
         ranges = channel._deliveries.ranges_with(self._acks.freeze()) + 1
         if ranges > most:
             raise LimitError("ranges", most, ranges)

@@ -289,7 +289,7 @@ class Restoring:
         self._send()
 
     def _send(self) -> None:
-        window = min(WINDOW, self.channel._channels.carrier.limits.calls)
+        window = min(WINDOW, self.channel._carrier.limits.calls)
         while self._queued and len(self._said) < window:
             name, method = self._queued.popleft()
             try:  # with an answer required, so that a refusal can be attributed to it

@@ -85,15 +85,16 @@ class BaseChannel:
     """
 
     __slots__ = (
-        "_asked", "_body_left", "_cause", "_channels", "_close", "_confirm_base", "_consumers", "_deliveries", "_ended",
-        "_flow", "_heard", "_heard_ids", "_last_answered", "_last_id", "_life", "_mode", "_owed", "_published", "_returnable",
-        "_told", "_writer", "number",
+        "_asked", "_body_left", "_carrier", "_cause", "_channels", "_close", "_confirm_base", "_consumers", "_deliveries",
+        "_ended", "_flow", "_heard", "_heard_ids", "_last_answered", "_last_id", "_life", "_mode", "_owed", "_published",
+        "_returnable", "_told", "_writer", "number",
     )  # fmt: skip
 
     def __init__(self, channels: Channels, number: int) -> None:
         self.number: Final = number
         """That of the channel, from 1 on."""
         self._channels: Final = channels
+        self._carrier: Final = channels.carrier
         self._life: Final = Machine(LIFE)
         self._mode: Final = Machine(MODE)
         self._cause: str | None = None
@@ -120,7 +121,7 @@ class BaseChannel:
     @property
     def role(self) -> Role:
         """The role of this side."""
-        return self._channels.carrier.role
+        return self._carrier.role
 
     @property
     def state(self) -> str:
@@ -135,7 +136,7 @@ class BaseChannel:
     @property
     def closed_cause(self) -> str | None:
         """Why the channel can send nothing more; None while it can."""
-        return self._channels.carrier._closed_cause if self._cause is None else self._cause
+        return self._carrier._closed_cause if self._cause is None else self._cause
 
     @property
     def consumers(self) -> tuple[str, ...]:
@@ -179,9 +180,9 @@ class BaseChannel:
         if len(data) > left:
             legal = (f"at most {many(left, 'octet')}",) if left else ("a method",)
             raise LocalProtocolError(f"a body of {many(len(data), 'octet')}", self.state, legal, "content.size")
-        most = self._channels.carrier._max_frame_size - OVERHEAD
+        most = self._carrier._max_frame_size - OVERHEAD
         for at in range(0, len(data), most):
-            self._channels.carrier._write(put_frame(CONTENT_BODY, self.number, data[at : at + most]))
+            self._carrier._write(put_frame(CONTENT_BODY, self.number, data[at : at + most]))
         self._body_left = left - len(data)
         if not self._body_left and self._owed:
             for method in self._owed:
@@ -222,7 +223,7 @@ class BaseChannel:
         refusal = None if self._life.can(self.role, CLOSE) else self._life.step(self.role, CLOSE)
         if refusal is not None:
             raise LocalProtocolError(CLOSE, self.state, refusal.legal_for(self.role), "channel.close")
-        carrier = self._channels.carrier
+        carrier = self._carrier
         said = carrier._code(CLOSE, code)
         self._say_close(said, text, carrier._at_fault(method))
         self._cause = f"closed by us: {said} {text}".rstrip()
@@ -238,7 +239,7 @@ class BaseChannel:
     # --- what stands before every method ----------------------------------------------------------------------------------
 
     def _must_be_alive(self, said: str) -> None:
-        if (cause := self._channels.carrier._closed_cause) is not None:
+        if (cause := self._carrier._closed_cause) is not None:
             raise ConnectionClosedError(said, cause)
         if self._cause is not None:
             raise ChannelClosedError(said, self.number, self._cause)
@@ -258,11 +259,11 @@ class BaseChannel:
         role = self.role
         channels = self._channels
         if not may_say(role, verb, channels.codec.extended):
-            raise LocalProtocolError(verb, f"{role} role", (), f"only the {channels.carrier.peer} says it")
+            raise LocalProtocolError(verb, f"{role} role", (), f"only the {self._carrier.peer} says it")
         if not self._life.can(role, WORK):
             raise LocalProtocolError(verb, self.state, self._life.table.legal(self._life.states), "channel.not-open")
         capability = CAPABILITIES.get((role, verb))
-        if capability is not None and not channels.carrier.capable(capability):
+        if capability is not None and not self._carrier.capable(capability):
             raise CapabilityMissing(verb, capability)
         if verb in ANSWERS:
             answered = self._heard.find(verb)
@@ -270,7 +271,7 @@ class BaseChannel:
                 legal = REPLIES.get(self._heard.oldest, ())
                 raise LocalProtocolError(verb, self.state, legal, "an answer to what was asked first")
             return answered
-        most = channels.carrier.limits.calls
+        most = self._carrier.limits.calls
         if verb in REPLIES and self._asked.waiting >= most and waits(method) and channels.answers(verb):
             raise LimitError("calls", most, self._asked.waiting + 1)
         return None
@@ -278,11 +279,11 @@ class BaseChannel:
     # --- octets -----------------------------------------------------------------------------------------------------------
 
     def _write(self, octets: bytes) -> None:
-        self._channels.carrier._write(octets)
+        self._carrier._write(octets)
 
     def _method_frame(self, method: Method) -> bytes:
         channels = self._channels
-        return frame_method(self.number, channels.codec.methods.encode(method), channels.carrier._max_frame_size)
+        return frame_method(self.number, channels.codec.methods.encode(method), self._carrier._max_frame_size)
 
     def _frames(self, method: Method, properties: Contents, body: bytes | None, size: int | None) -> tuple[bytes, int]:
         """Encodes a method, with its content if it carries one; also returns how many octets of its body follow later."""
@@ -304,11 +305,11 @@ class BaseChannel:
         if properties is None:
             flags = NO_PROPERTIES
         elif isinstance(properties, bytes):
-            codec.check_properties(class_code, properties, channels.carrier.reading)
+            codec.check_properties(class_code, properties, self._carrier.reading)
             flags = properties
         else:
             flags = codec.write_properties(class_code, properties)
-        most = channels.carrier._max_frame_size
+        most = self._carrier._max_frame_size
         return b"".join(frame_content(self.number, payload, class_code, flags, data, most, octets)), octets - len(data)
 
     def _said(self, method: Method, frames: tuple[bytes, int]) -> MethodId:
@@ -347,7 +348,7 @@ class BaseChannel:
         behind = serial_add(self._last_answered, 1)
         concerned = EMPTY if self._last_answered == self._last_id else RangeSet.span(behind, self._last_id)
         doubt = EMPTY if self._published.doubt else self.in_doubt
-        self._channels.carrier._emit(
+        self._carrier._emit(
             ChannelClosed(self.number, origin, code, text, verb, violation, calls, concerned, doubt, self.unsettled)
         )
         self._body_left = 0
@@ -393,14 +394,14 @@ class BaseChannel:
         """
         channels = self._channels
         code = code_of(rule, code, channels.codes)
-        violation = Violation(channels.carrier.peer, rule, said, legal, code, self.number, offset, text)
+        violation = Violation(self._carrier.peer, rule, said, legal, code, self.number, offset, text)
         if self._body_left or not ends_channel(code) or not self._life.can(self.role, CLOSE):
-            channels.carrier._fail(violation, verb)
+            self._carrier._fail(violation, verb)
             return
         told, verb = f"{said}: {text}", verb or said.partition(" ")[0]
         verb = verb if verb in channels.verbs else ""
         self._say_close(code, clip(told), channels.codec.numbers_of(verb))
-        self._cause = f"{channels.carrier.peer} broke {rule}: {told}"
+        self._cause = f"{self._carrier.peer} broke {rule}: {told}"
         self._tell_closed(Origin.VIOLATION, code, told, verb, violation)
 
 

@@ -208,8 +208,7 @@ class Channel(BaseChannel):
         Raises FlowStopped while the server has paused publishing, and LimitError (unconfirmed) when too many messages await a
         confirm.
         """
-        channels = self._channels
-        carrier = channels.carrier
+        carrier = self._carrier
         frames: bytes | None = None
         writer = self._writer or self._begin_writing()
         if (
@@ -307,7 +306,7 @@ class Channel(BaseChannel):
             self._cause is None and not self._body_left and self._flow and self._life.states[0] == OPENED
             and not channels.blocked_raises
         ):  # fmt: skip
-            carrier = channels.carrier
+            carrier = self._carrier
             self._writer = Publishing(channels.codec, self.number, carrier._max_frame_size, carrier.limits)
         return self._writer
 
@@ -377,7 +376,7 @@ class Channel(BaseChannel):
         With `requeue` the server delivers them again, otherwise it drops or dead-letters them.  Raises as `ack` does.
         """
         channels = self._channels
-        if "basic.nack" not in channels.verbs or not channels.carrier.capable(CAPABILITIES["client", "basic.nack"]):
+        if "basic.nack" not in channels.verbs or not self._carrier.capable(CAPABILITIES["client", "basic.nack"]):
             self.reject(tags, requeue=requeue)
             return
         self._settle("basic.nack", tags, lambda tag, multiple: basic.Nack(tag, multiple, requeue))

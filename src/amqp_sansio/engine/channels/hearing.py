@@ -47,7 +47,7 @@ _LIVES: Final = (OPEN, OPEN_OK, CLOSE, CLOSE_OK)
 def hear(on: BaseChannel, method: Method, unit: Assembly) -> None:
     """Handles a method of the peer, with its content if it has one."""
     channels = on._channels
-    peer, verb = channels.carrier.peer, method.VERB
+    peer, verb = on._carrier.peer, method.VERB
     if not may_say(peer, verb, channels.codec.extended):
         text = f"the {peer} says what only the {on.role} may say"
         on._blame(unit.start, "method.direction", verb, text, (), ReplyCode.COMMAND_INVALID)
@@ -77,7 +77,7 @@ def _hear_life(on: BaseChannel, method: Method) -> None:
     if isinstance(method, channel.OpenOk):
         on._channels.take_up(on.number)
         if on._cause is None:
-            on._channels.carrier._emit(ChannelOpened(on.number))
+            on._carrier._emit(ChannelOpened(on.number))
     elif isinstance(method, channel.Close):
         on._hear_close(method)
     elif isinstance(method, channel.CloseOk):
@@ -98,11 +98,11 @@ def _hear_answer(on: BaseChannel, method: Method, unit: Assembly) -> None:
         text = f"{wanted} waits for another answer" if wanted else "nobody asked for it"
         on._blame(unit.start, rule, verb, text, REPLIES.get(wanted, ()), ReplyCode.COMMAND_INVALID)
         return
-    if answered.passed and on._channels.carrier.profile.strict:
+    if answered.passed and on._carrier.profile.strict:
         text, legal = f"{answered.passed} was asked before", REPLIES[answered.passed]
         on._blame(unit.start, "reply.order", verb, text, legal, ReplyCode.COMMAND_INVALID)
         return
-    asked, emit = answered.kept, on._channels.carrier._emit
+    asked, emit = answered.kept, on._carrier._emit
     if isinstance(method, basic.ConsumeOk | basic.CancelOk) and asked.tag and asked.tag != method.consumer_tag:
         said, text = f'{verb} with consumer-tag "{method.consumer_tag[:200]}"', "it answers a method with another consumer-tag"
         legal = (f'consumer-tag "{asked.tag[:200]}"',)
@@ -143,7 +143,7 @@ def _tell_content(on: BaseChannel, unit: Assembly, event: Event) -> bool:
     Returns False when they cannot be read.
     """
     assert isinstance(event, Content)
-    carrier = on._channels.carrier
+    carrier = on._carrier
     event.read_as(on._channels.properties)
     if carrier.eager_headers and unit.header is not None:
         try:
@@ -165,7 +165,7 @@ def _take_tag(on: BaseChannel, tag: int, settled: bool, verb: str, unit: Assembl
     if not deliveries.deliver(tag, settled):
         on._blame(unit.start, "delivery-tag.order", f"{verb} with delivery-tag {tag}", "tags of a channel go up from 1")
         return False
-    most = on._channels.carrier.limits.deliveries
+    most = on._carrier.limits.deliveries
     if deliveries.tags.count > most or deliveries.tags.doubt:
         text = "more deliveries than our limit wait to be settled"
         on._blame(unit.start, "limits.deliveries", verb, text, (f"at most {most}",), ReplyCode.RESOURCE_ERROR)
@@ -214,7 +214,7 @@ def _hear_confirm(on: BaseChannel, method: basic.Ack | basic.Nack, unit: Assembl
     if wrong == UNKNOWN:
         on._blame(unit.start, "confirm.unpublished", said, "no message with this number was published")
         return
-    if wrong == TWICE and on._channels.carrier.profile.strict:
+    if wrong == TWICE and on._carrier.profile.strict:
         on._blame(unit.start, "confirm.twice", said, "the message is confirmed already")
         return
     tags.settle(found)
@@ -222,7 +222,7 @@ def _hear_confirm(on: BaseChannel, method: basic.Ack | basic.Nack, unit: Assembl
         found = found - _up_to(found, on, base)
     if found:
         make = Confirmed if isinstance(method, basic.Ack) else Nacked
-        on._channels.carrier._emit(make(on.number, found))
+        on._carrier._emit(make(on.number, found))
 
 
 def hear_ack(on: BaseChannel, tag: int, multiple: bool) -> Confirmed | None:
@@ -255,20 +255,20 @@ def _hear_settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject,
         said = f"{method.VERB} with delivery-tag {method.delivery_tag}"
         on._blame(unit.start, f"delivery-tag.{wrong}", said, text, legal, ReplyCode.PRECONDITION_FAILED)
     elif found:
-        transacted, most = on._mode.states[0] == TRANSACTED, on._channels.carrier.limits.ranges
+        transacted, most = on._mode.states[0] == TRANSACTED, on._carrier.limits.ranges
         if transacted and on._deliveries.ranges_with(found) > most:
             text, legal = "a transaction settles deliveries in more ranges than our limit", (f"at most {most} ranges",)
             on._blame(unit.start, "limits.ranges", method.VERB, text, legal, ReplyCode.RESOURCE_ERROR)
             return
         on._deliveries.settle_set(found, transacted)
         requeue = not isinstance(method, basic.Ack) and method.requeue
-        on._channels.carrier._emit(DeliveriesSettled(on.number, found, method.VERB, requeue))
+        on._carrier._emit(DeliveriesSettled(on.number, found, method.VERB, requeue))
 
 
 def _hear_recover(on: BaseChannel, method: basic.Recover | basic.RecoverAsync, unit: Assembly) -> None:
-    found = on._deliveries.recover(on._channels.carrier.limits.ranges)
+    found = on._deliveries.recover(on._carrier.limits.ranges)
     if found:
-        on._channels.carrier._emit(DeliveriesSettled(on.number, found, method.VERB, True))
+        on._carrier._emit(DeliveriesSettled(on.number, found, method.VERB, True))
     _hear_other(on, method, unit)
 
 
@@ -283,7 +283,7 @@ def _hear_consume(on: BaseChannel, method: basic.Consume, unit: Assembly) -> Non
         text = "the tag is that of another consumer on this channel"
         on._blame(unit.start, "basic.consume.consumer-tag", said, text, legal, ReplyCode.NOT_ALLOWED)
         return
-    most = on._channels.carrier.limits.subscriptions
+    most = on._carrier.limits.subscriptions
     if len(on._consumers) >= most:
         text = "more consumers than our limit"
         on._blame(unit.start, "limits.subscriptions", said, text, (f"at most {most}",), ReplyCode.RESOURCE_ERROR)
@@ -312,14 +312,14 @@ def _hear_revoke(on: BaseChannel, method: basic.Cancel, unit: Assembly) -> None:
         if not _may_owe(on, method.VERB, unit):
             return
         on._say_soon(basic.CancelOk(tag))
-    on._channels.carrier._emit(ConsumerCancelled(on.number, tag, Origin.PEER))
+    on._carrier._emit(ConsumerCancelled(on.number, tag, Origin.PEER))
 
 
 def _remember(on: BaseChannel, tag: str) -> None:
     """Remembers a consumer that ends, unless strict: RabbitMQ may deliver to it after basic.cancel-ok, when its queue is
     deleted at the same time."""
     settled = on._consumers.settled(("basic", tag))
-    if settled is None or on._channels.carrier.profile.strict:
+    if settled is None or on._carrier.profile.strict:
         return
     on._ended.pop(tag, None)
     on._ended[tag] = settled
@@ -343,7 +343,7 @@ def _hear_switch(on: BaseChannel, method: Method, unit: Assembly) -> None:
 
 def _may_owe(on: BaseChannel, verb: str, unit: Assembly) -> bool:
     """Returns whether one more answer may wait for the end of our content."""
-    most = on._channels.carrier.limits.calls
+    most = on._carrier.limits.calls
     if len(on._owed) < most:
         return True
     text, legal = "more answers than our limit wait for the end of a content of ours", (f"at most {most}",)
@@ -356,7 +356,7 @@ def _hear_flow(on: BaseChannel, method: channel.Flow, unit: Assembly) -> None:
         return
     on._flow, on._writer = method.active, None
     on._say_soon(channel.FlowOk(method.active))
-    on._channels.carrier._emit(FlowChanged(on.number, method.active))
+    on._carrier._emit(FlowChanged(on.number, method.active))
 
 
 def _hear_other(on: BaseChannel, method: Method, unit: Assembly) -> None:
@@ -365,7 +365,7 @@ def _hear_other(on: BaseChannel, method: Method, unit: Assembly) -> None:
     id = None
     verb = method.VERB
     if verb in REPLIES and waits(method) and channels.answers(verb):
-        most = channels.carrier.limits.calls
+        most = on._carrier.limits.calls
         if on._heard.waiting >= most:
             text, legal = "more methods than our limit wait for an answer", (f"at most {most}",)
             on._blame(unit.start, "limits.calls", verb, text, legal, ReplyCode.RESOURCE_ERROR)
@@ -375,7 +375,7 @@ def _hear_other(on: BaseChannel, method: Method, unit: Assembly) -> None:
     if unit.header is not None:
         _tell_content(on, unit, ContentReceived(on.number, None, method, unit.header, unit.body or b""))
     else:
-        channels.carrier._emit(MethodReceived(on.number, id, method))
+        on._carrier._emit(MethodReceived(on.number, id, method))
 
 
 _BEHIND_CLOSE: Final = (basic.Ack, basic.Nack, basic.Return)

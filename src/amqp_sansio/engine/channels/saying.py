@@ -56,14 +56,14 @@ def _consume(on: BaseChannel, method: basic.Consume, _: Answer) -> Effect:
     if method.consumer_tag and on._consumers.taken(key):
         legal = (f"basic.cancel {method.consumer_tag!r:.80}", "another tag")
         raise LocalProtocolError(f"basic.consume {method.consumer_tag!r:.80}", on.state, legal, "basic.consume.consumer-tag")
-    most = on._channels.carrier.limits.subscriptions
+    most = on._carrier.limits.subscriptions
     if on._consumers.held >= most:
         raise LimitError("subscriptions", most, on._consumers.held + 1)
     return lambda _: on._consumers.consume(key, bool(method.no_ack), waits(method))
 
 
 def _get(on: BaseChannel, method: basic.Get, _: Answer) -> None:
-    most = on._channels.carrier.limits.deliveries
+    most = on._carrier.limits.deliveries
     expected = on._deliveries.tags.count + on._asked.count(method.VERB)
     if expected >= most and not method.no_ack:
         raise LimitError("deliveries", most, expected + 1)
@@ -72,7 +72,7 @@ def _get(on: BaseChannel, method: basic.Get, _: Answer) -> None:
 def _cancel(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
     def effect(_: MethodId) -> None:
         on._consumers.cancel(("basic", method.consumer_tag), waits(method))
-        on._consumers.bound_leaving(on._channels.carrier.limits.subscriptions)  # what wants no answer leaves at no time
+        on._consumers.bound_leaving(on._carrier.limits.subscriptions)  # what wants no answer leaves at no time
 
     return effect
 
@@ -90,7 +90,7 @@ def may_settle(on: BaseChannel, found: RangeSet) -> bool:
     """Returns whether settling these tags is part of a transaction.  Raises LimitError when that has settled too many
     already."""
     transacted = on._mode.states[0] == TRANSACTED
-    most = on._channels.carrier.limits.ranges
+    most = on._carrier.limits.ranges
     if transacted and (ranges := on._deliveries.ranges_with(found)) > most:
         raise LimitError("ranges", most, ranges)
     return transacted
@@ -108,9 +108,9 @@ def _publish(on: BaseChannel, method: basic.Publish, _: Answer) -> Effect:
     channels, tags = on._channels, on._published
     if not on._flow:
         raise FlowStopped("basic.publish", on.number)
-    if channels.blocked_raises and channels.carrier.blocked:
+    if channels.blocked_raises and on._carrier.blocked:
         raise FlowStopped("basic.publish", None)
-    most = channels.carrier.limits.unconfirmed
+    most = on._carrier.limits.unconfirmed
     if tags.count >= most and on._mode.states[0] == CONFIRMING:
         raise LimitError("unconfirmed", most, tags.count + 1)
 
@@ -170,7 +170,7 @@ def _next_tag(on: BaseChannel, verb: str, tag: int) -> None:
     if tag <= on._deliveries.tags.last:
         legal = (f"{verb} {on._deliveries.tags.last + 1}",)
         raise LocalProtocolError(f"{verb} {tag}", on.state, legal, "delivery-tag.order")
-    most = on._channels.carrier.limits.deliveries
+    most = on._carrier.limits.deliveries
     if on._deliveries.tags.count >= most:
         raise LimitError("deliveries", most, on._deliveries.tags.count + 1)
 

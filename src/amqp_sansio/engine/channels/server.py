@@ -120,7 +120,7 @@ class ServedChannel(BaseChannel):
         `method` names the method at fault.
         """
         self._must_be_alive("connection.close")
-        if ends_channel(self._channels.carrier._code("connection.close", code)):
+        if ends_channel(self._carrier._code("connection.close", code)):
             self.close(code, text, method)
         else:
-            self._channels.carrier._close_for(code, text, method)
+            self._carrier._close_for(code, text, method)
