@@ -20,7 +20,7 @@ from amqp_sansio.testing.probe.plans import Plan
 from amqp_sansio.testing.speech.blame import Blame, Trespass, blamed
 from amqp_sansio.testing.speech.parts import PARTS, Part
 from amqp_sansio.testing.speech.step import Conversation, Step
-from amqp_sansio.testing.speech.word_encoder import Voice, speaker_of
+from amqp_sansio.testing.speech.word_encoder import Voice, speaker_of, verb_of
 
 MAY: Final = ("dtx", "file", "stream")
 """Classes that a server need not implement."""
@@ -305,7 +305,7 @@ class Round:
         if late:
             self._go(self._became(word, mark))
         answer = self._answer(mark, answered)
-        verb = word.partition(":")[2]
+        verb = verb_of(word)
         return self._accepted(
             verb if "." in verb else f"{self.plan.part}: {verb}" if steps[0].verb == "octets" else steps[0].verb, answer
         )
@@ -364,7 +364,7 @@ class Round:
         return self.talk.aside() if "exception" in word else self._settled()
 
     def _in_handshake(self, word: Word, after: Word | None) -> bool:
-        verb = word.partition(":")[2]
+        verb = verb_of(word)
         answers = _IN_HANDSHAKE.get(verb)
         mark = len(self.words)
         if after is not None and speaker_of(after) == "server":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import ClassVar, Final
 
@@ -18,8 +18,8 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.execution import Exception_, Result, Sync
 from amqp_sansio.spec.message import Acquired, DeliveryProperties
-from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, Voice, speaker_of
+from amqp_sansio.testing.speech.step import Said, Speaker, Step
+from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, Voice, speaker_of, verb_of
 from amqp_sansio.wire.layouts.layout import encode_headers
 from amqp_sansio.wire.primitives import put_frame_header
 from amqp_sansio.wire.segments import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, KINDS, LAST_FRAME, LAST_SEGMENT
@@ -32,13 +32,14 @@ RIVAL: Final = "rival"
 class ExecutionVoice(Voice):
     """Class execution, from the client's side."""
 
-    def say(self, word: Word) -> list[Step]:
-        said = {
-            "client:execution.sync": Sync(),
-            "client:command": queue.Query(self.q),
-            "client:execution.exception": Exception_(541, description="the client gives up"),
-        }[word]
-        return [self.step("client", said, word, sync=isinstance(said, Sync))]
+    asks = (Sync,)
+
+    def table(self, who: Speaker) -> Mapping[str, Said]:
+        return {
+            "execution.sync": Sync(),
+            "command": queue.Query(self.q),
+            "execution.exception": Exception_(541, description="the client gives up"),
+        }
 
 
 class Client(Voice):
@@ -112,20 +113,22 @@ class TransferVoice(Client):
         super().told(step)
 
     def say(self, word: Word) -> list[Step]:
-        speaker, _, verb = word.partition(":")
-        ids = NONE if self.transfer is None else RangeSet.of(self.transfer)
-        if speaker == "recipient":
-            recipient = {
-                "message.acquire": message.Acquire(ids),
-                "message.accept": message.Accept(ids),
-                "message.reject": message.Reject(ids, 0, ""),
-                "message.release": message.Release(ids),
-            }
-            return [self.step("client", recipient.get(verb, s.Completed(ids)), word)]
-        if verb.startswith("message.transfer"):
+        if word.startswith("sender:message.transfer"):
             return [self.deliver(word, self.accept_mode, self.acquire_mode)]
+        return super().say(word)
+
+    def table(self, who: Speaker) -> Mapping[str, Said]:
+        ids = NONE if self.transfer is None else RangeSet.of(self.transfer)
         asked = next(iter(self.halves["client"].awaited), 0)
-        return [self.step("server", Result(asked, Acquired(ids if verb == "message.acquired" else NONE)), word)]
+        return {
+            "message.acquire": message.Acquire(ids),
+            "message.accept": message.Accept(ids),
+            "message.reject": message.Reject(ids, 0, ""),
+            "message.release": message.Release(ids),
+            "session.completed": s.Completed(ids),
+            "message.acquired": Result(asked, Acquired(ids)),
+            "message.acquired without it": Result(asked, Acquired(NONE)),
+        }
 
     def hear(self, step: Step) -> Word | None:
         said = step.said
@@ -138,12 +141,10 @@ class TransferVoice(Client):
         return None
 
 
-_ENDS: Final = (message.Stop, message.Flush, message.Cancel)
-"""The commands that take credit away when they are complete."""
-
-
 class SubscriptionVoice(Client):
     """One subscription and its credit."""
+
+    asks = (message.Stop, message.Flush, message.Cancel)  # which take credit away when they are complete; that is a word
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -154,7 +155,7 @@ class SubscriptionVoice(Client):
 
     def told(self, step: Step) -> None:
         said = step.said
-        if isinstance(said, _ENDS) and step.speaker == "client":
+        if isinstance(said, self.asks) and step.speaker == "client":
             self._waiting[self.halves["client"].next_id] = f"server:{step.verb} completed"
         if isinstance(said, s.Completed) and step.speaker == "server" and said.commands:
             for id in [id for id in self._waiting if id in said.commands]:
@@ -167,17 +168,18 @@ class SubscriptionVoice(Client):
             return [self.step("server", s.Completed(RangeSet.of(*ids[:1])), word)]
         if word.startswith("server:"):
             return [self.deliver(word, 1, 0)]
-        said: dict[Word, Command] = {
-            "client:message.subscribe": message.Subscribe(self.q, "d", 1, 0),
-            "client:message.flow message": message.Flow("d", 0, 100),
-            "client:message.flow byte": message.Flow("d", 1, 0xFFFFFFFF),
-            "client:message.stop": message.Stop("d"),
-            "client:message.flush": message.Flush("d"),
-            "client:message.set-flow-mode": message.SetFlowMode("d", 0),
-            "client:message.cancel": message.Cancel("d"),
+        return super().say(word)
+
+    def table(self, who: Speaker) -> Mapping[str, Said]:
+        return {
+            "message.subscribe": message.Subscribe(self.q, "d", 1, 0),
+            "message.flow message": message.Flow("d", 0, 100),
+            "message.flow byte": message.Flow("d", 1, 0xFFFFFFFF),
+            "message.stop": message.Stop("d"),
+            "message.flush": message.Flush("d"),
+            "message.set-flow-mode": message.SetFlowMode("d", 0),
+            "message.cancel": message.Cancel("d"),
         }
-        asks = isinstance(said[word], _ENDS)  # for its completion, which is a word
-        return [self.step("client", said[word], word, sync=asks)]
 
     def hear(self, step: Step) -> Word | None:
         if isinstance(step.said, message.Transfer):
@@ -190,18 +192,14 @@ class SubscriptionVoice(Client):
 class TxVoice(Client):
     """Class tx."""
 
-    def commands(self) -> dict[Word, Command]:
-        """Returns the command of each word."""
+    def table(self, who: Speaker) -> dict[str, Said]:
         return {
-            "client:tx.select": tx.Select(),
-            "client:tx.commit": tx.Commit(),
-            "client:tx.rollback": tx.Rollback(),
-            transactions.SUBSCRIBE: message.Subscribe(self.q, "d", 1, 0),
-            transactions.CANCEL: message.Cancel("d"),
+            "tx.select": tx.Select(),
+            "tx.commit": tx.Commit(),
+            "tx.rollback": tx.Rollback(),
+            verb_of(transactions.SUBSCRIBE): message.Subscribe(self.q, "d", 1, 0),
+            verb_of(transactions.CANCEL): message.Cancel("d"),
         }
-
-    def say(self, word: Word) -> list[Step]:
-        return [self.step("client", self.commands()[word], word)]
 
 
 class DtxVoice(TxVoice):
@@ -220,22 +218,22 @@ class DtxVoice(TxVoice):
             self._subscribed += 1
         elif isinstance(said, Command) and (verb := self._book.verb(said)) is not None:
             self._book.said(verb, said, None)
-            self._begun += verb == transactions.START.partition(":")[2]
+            self._begun += verb == verb_of(transactions.START)
 
     def _xid(self, key: XidKey | None) -> Xid:
         """Returns the branch; an unused one when there is none."""
         return self.setting.xid(b"-1") if key is None else Xid(*key)
 
-    def commands(self) -> dict[Word, Command]:
+    def table(self, who: Speaker) -> dict[str, Said]:
         active, suspended = self._xid(self._book.associated), self._xid(next(iter(self._book.suspended), None))
-        return super().commands() | {
-            transactions.SELECT: dtx.Select(),
-            transactions.START: dtx.Start(self.setting.xid(b"%d" % self._begun)),
-            transactions.RESUME: dtx.Start(suspended, resume=True),
-            transactions.END: dtx.End(active),
-            transactions.SUSPEND: dtx.End(active, suspend=True),
-            transactions.END_SUSPENDED: dtx.End(suspended),
-            transactions.SUBSCRIBE: message.Subscribe(self.q, f"d{self._subscribed}", 1, 0),
+        return super().table(who) | {
+            verb_of(transactions.SELECT): dtx.Select(),
+            verb_of(transactions.START): dtx.Start(self.setting.xid(b"%d" % self._begun)),
+            verb_of(transactions.RESUME): dtx.Start(suspended, resume=True),
+            verb_of(transactions.END): dtx.End(active),
+            verb_of(transactions.SUSPEND): dtx.End(active, suspend=True),
+            verb_of(transactions.END_SUSPENDED): dtx.End(suspended),
+            verb_of(transactions.SUBSCRIBE): message.Subscribe(self.q, f"d{self._subscribed}", 1, 0),
         }
 
 
@@ -251,8 +249,12 @@ class BranchVoice(Client):
         return [*super().prepare(), self.step("client", dtx.Select())]
 
     def say(self, word: Word) -> list[Step]:
+        steps = super().say(word)
+        return [*steps, self.publish()] if verb_of(word) == "start" and self.work else steps
+
+    def table(self, who: Speaker) -> Mapping[str, Said]:
         xid = self.setting.xid(b"b")
-        said: dict[Word, Command] = {
+        return {
             "start": dtx.Start(xid),
             "start(join)": dtx.Start(xid, join=True),
             "start(resume)": dtx.Start(xid, resume=True),
@@ -268,9 +270,6 @@ class BranchVoice(Client):
             "get-timeout": dtx.GetTimeout(xid),
             "set-timeout": dtx.SetTimeout(xid, 100),
         }
-        verb = word.partition(":")[2]
-        step = self.step("client", said[verb], word)
-        return [step, self.publish()] if verb == "start" and self.work else [step]
 
 
 NEEDED: Final = {
@@ -301,9 +300,13 @@ class ModelVoice(Voice):
             self._made -= {"exchange.declare", "exchange.bind"}
 
     def say(self, word: Word) -> list[Step]:
+        said = self.table("client")
+        needed = [self.step("client", said[each]) for each in NEEDED.get(verb_of(word), ()) if each not in self._made]
+        return [*needed, *super().say(word)]
+
+    def table(self, who: Speaker) -> Mapping[str, Said]:
         q, x, key = self.q, self.setting.named("x"), "k"
-        verb = word.partition(":")[2]
-        said: dict[str, Command] = {
+        return {
             "queue.declare": queue.Declare(q, exclusive=True, auto_delete=True),
             "queue.delete": queue.Delete(q),
             "queue.purge": queue.Purge(q),
@@ -315,8 +318,6 @@ class ModelVoice(Voice):
             "exchange.unbind": exchange.Unbind(q, x, key),
             "exchange.bound": exchange.Bound(x, q, key),
         }
-        needed = [self.step("client", said[each]) for each in NEEDED.get(verb, ()) if each not in self._made]
-        return [*needed, self.step("client", said[verb], word)]
 
 
 FLAGS: Final = {"B": FIRST_SEGMENT, "E": LAST_SEGMENT, "b": FIRST_FRAME, "e": LAST_FRAME}
@@ -345,7 +346,7 @@ class AssemblyVoice(Client):
         }[kind]
 
     def say(self, word: Word) -> list[Step]:
-        kind, flags = word.partition(":")[2].split(" ")
+        kind, flags = verb_of(word).split(" ")
         whole = self.segment(kind)
         first, last = "b" in flags, "e" in flags
         part = whole if first and last else whole[:-1] if first else whole[-1:] if last else b""
@@ -415,7 +416,7 @@ class ContentVoice(Client):
 
     def say(self, word: Word) -> list[Step]:
         who = speaker_of(word)
-        verb = word.partition(":")[2]
+        verb = verb_of(word)
         if verb == "session.completed":
             ids = RangeSet.of(*self._cancels[-1:]) if who == "server" else self._delivered
             return [self.step(who, s.Completed(ids), word)]

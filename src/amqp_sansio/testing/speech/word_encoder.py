@@ -5,8 +5,8 @@ A voice learns every step, sent or received, so that ids, ranges and names are c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
 
 import attrs
 
@@ -16,7 +16,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
-from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult, Xid
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.execution import Result, Sync
@@ -75,6 +75,9 @@ class Voice:
     step to `told` once it is sent; `say` changes nothing.
     """
 
+    asks: ClassVar[tuple[type[Command], ...]] = ()
+    """The commands that ask for their completion (sync)."""
+
     def __init__(self, setting: Setting) -> None:
         self.setting: Final = setting
         self.q: Final = self.setting.named("q")
@@ -89,9 +92,15 @@ class Voice:
         """Returns the client's steps before a word, which must be complete for the plan to work out."""
         return []
 
+    def table(self, who: Speaker) -> Mapping[str, Said]:
+        """Returns what one side says now, by its words without the speaker."""
+        return {}
+
     def say(self, word: Word) -> list[Step]:
         """Returns the steps of a word.  Raises KeyError for a word that the part lacks."""
-        raise KeyError(word)
+        who = speaker_of(word)
+        said = self.table(who)[verb_of(word)]
+        return [self.step(who, said, word, sync=isinstance(said, self.asks))]
 
     def hear(self, step: Step) -> Word | None:
         """Returns the word of the other side's step."""
@@ -163,14 +172,18 @@ def speaker_of(word: Word) -> Speaker:
     return "server" if word.partition(":")[0] in ("server", "sender", "clock", "administrator") else "client"
 
 
+def verb_of(word: Word) -> str:
+    """Returns a word without its speaker."""
+    return word.partition(":")[2]
+
+
 class ConnectionVoice(Voice):
     """Class connection."""
 
-    def say(self, word: Word) -> list[Step]:
-        verb = word.partition(":")[2]
+    def table(self, who: Speaker) -> Mapping[str, Said]:
         setting, tune = self.setting, self.setting.tune
         plain = b"\0".join([b"", setting.user.encode(), setting.password.encode()])
-        said: dict[str, Said] = {
+        return CONNECTION | {
             "connection.start-ok": c.StartOk({}, setting.mechanism, plain if setting.mechanism == "PLAIN" else b"", "en_US"),
             "connection.tune": tune,
             "connection.tune-ok": c.TuneOk(
@@ -178,7 +191,6 @@ class ConnectionVoice(Voice):
             ),
             "connection.open": c.Open(setting.virtual_host),
         }
-        return [self.step(speaker_of(word), said.get(verb) or CONNECTION[verb], word)]
 
     def hear(self, step: Step) -> Word | None:
         """Returns the word of a protocol header, a control of the class, or traffic."""
@@ -215,32 +227,29 @@ class AttachmentVoice(Voice):
         if isinstance(step.said, s.Attach | s.Detach):
             self._asked = step.verb
 
-    def say(self, word: Word) -> list[Step]:
+    def table(self, who: Speaker) -> Mapping[str, Said]:
         name = self.setting.session
-        said: dict[str, Control] = {
+        return {
             "session.attach": s.Attach(name),
             "session.attached": s.Attached(name),
             "session.detach": s.Detach(name),
             "session.detached": s.Detached(name, 1 if self._asked == "session.attach" else 0),
-            "other": s.Flush(expected=True) if speaker_of(word) == "client" else s.Flush(completed=True),
+            "other": s.Flush(expected=True) if who == "client" else s.Flush(completed=True),
         }
-        return [self.step(speaker_of(word), said[word.partition(":")[2]], word)]
 
     def hear(self, step: Step) -> Word | None:
         if isinstance(step.said, bytes) or step.verb.startswith("connection.") or step.channel != self.setting.channel:
             return None
-        known = isinstance(step.said, s.Attach | s.Attached | s.Detach | s.Detached)
-        return f"{step.speaker}:{step.verb if known else 'other'}"
+        return f"{step.speaker}:{step.verb if step.verb in self.table('client') else 'other'}"
 
 
 class StreamVoice(Voice):
     """Class session: commands, and the feedback to them."""
 
-    def say(self, word: Word) -> list[Step]:
-        who = speaker_of(word)
+    def table(self, who: Speaker) -> Mapping[str, Said]:
         own, other = self.halves[who], OTHER[who]
         expected = self.halves[other].next_id
-        said: dict[str, Said] = {
+        return {
             "session.command-point": s.CommandPoint(own.next_id, 0),
             "session.expected": s.Expected(RangeSet.of(expected) if expected else NONE),
             "session.completed": s.Completed(self.ids(other)),
@@ -251,7 +260,6 @@ class StreamVoice(Voice):
             "session.gap": s.Gap(NONE),
             "command": Sync(),
         }
-        return [self.step(who, said[word.partition(":")[2]], word)]
 
     def hear(self, step: Step) -> Word | None:
         said = step.said
@@ -261,5 +269,4 @@ class StreamVoice(Voice):
             return f"{step.speaker}:command"
         if isinstance(said, s.Flush) and said.expected:
             return f"{step.speaker}:session.flush expected"
-        heard = (s.CommandPoint, s.Expected, s.Confirmed, s.Completed, s.KnownCompleted, s.Flush, s.Gap)
-        return f"{step.speaker}:{step.verb}" if isinstance(said, heard) else None
+        return f"{step.speaker}:{step.verb}" if step.verb in self.table("client") else None
