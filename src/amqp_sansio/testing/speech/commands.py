@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import ClassVar, Final
 
@@ -19,12 +19,14 @@ from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.execution import Exception_, Result, Sync
 from amqp_sansio.spec.message import Acquired, DeliveryProperties
 from amqp_sansio.testing.speech.step import Said, Speaker, Step
-from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, Voice, speaker_of, verb_of
+from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, Voice, by_verb, speaker_of, verb_of
 from amqp_sansio.wire.layouts.layout import encode_headers
 from amqp_sansio.wire.primitives import put_frame_header
 from amqp_sansio.wire.segments import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, KINDS, LAST_FRAME, LAST_SEGMENT
 
 BODY: Final = b"a message"
+PUBLISH: Final = message.Transfer("", 1, 0)
+"""The publish of a message to the queue."""
 RIVAL: Final = "rival"
 """The destination of another consumer of the queue, which takes messages before they can be acquired."""
 
@@ -35,11 +37,8 @@ class ExecutionVoice(Voice):
     asks = (Sync,)
 
     def table(self, who: Speaker) -> Mapping[str, Said]:
-        return {
-            "execution.sync": Sync(),
-            "command": queue.Query(self.q),
-            "execution.exception": Exception_(541, description="the client gives up"),
-        }
+        gives_up = Exception_(541, description="the client gives up")
+        return {"command": queue.Query(self.q), **by_verb(Sync(), gives_up)}
 
 
 class Client(Voice):
@@ -48,15 +47,17 @@ class Client(Voice):
     def prepare(self) -> list[Step]:
         return [self.queue()]
 
-    def publish(self, word: Word = "") -> Step:
-        """Returns the publish of a message to that queue."""
-        header = [DeliveryProperties(routing_key=self.q)]
-        return self.step("client", message.Transfer("", 1, 0), word, header=header, body=BODY)
-
-    def deliver(self, word: Word, accept_mode: int, acquire_mode: int) -> Step:
-        """Returns the delivery of a message from that queue."""
-        header = [DeliveryProperties(exchange="", routing_key=self.q)]
-        return self.step("server", message.Transfer("d", accept_mode, acquire_mode), word, header=header, body=BODY)
+    def step(self, speaker: Speaker, said: Said, word: Word = "", **more: object) -> Step:
+        """Returns a step as `Voice.step` does, with a content where the command carries one."""
+        if isinstance(said, message.Transfer):
+            header: Struct = DeliveryProperties(exchange=None if speaker == "client" else "", routing_key=self.q)
+        elif isinstance(said, file.Stage | file.Return):
+            header = file.FileProperties(content_type="text/plain")
+        elif isinstance(said, stream.Publish | stream.Return | stream.Deliver):
+            header = stream.StreamProperties(content_type="text/plain")
+        else:
+            return super().step(speaker, said, word, **more)
+        return super().step(speaker, said, word, header=[header], body=BODY, **more)
 
 
 class TransferVoice(Client):
@@ -79,7 +80,7 @@ class TransferVoice(Client):
             self.step("client", message.Subscribe(self.q, "d", self.accept_mode, self.acquire_mode)),
             self.step("client", message.Flow("d", 0, 1)),
             self.step("client", message.Flow("d", 1, 0xFFFFFFFF)),
-            self.publish(),
+            self.step("client", PUBLISH),
         ]
 
     def foresee(self, words: Sequence[Word]) -> None:
@@ -112,20 +113,15 @@ class TransferVoice(Client):
             self._acquiring.append(self.halves["client"].next_id)
         super().told(step)
 
-    def say(self, word: Word) -> list[Step]:
-        if word.startswith("sender:message.transfer"):
-            return [self.deliver(word, self.accept_mode, self.acquire_mode)]
-        return super().say(word)
-
     def table(self, who: Speaker) -> Mapping[str, Said]:
         ids = NONE if self.transfer is None else RangeSet.of(self.transfer)
         asked = next(iter(self.halves["client"].awaited), 0)
+        transfer = message.Transfer("d", self.accept_mode, self.acquire_mode)
+        settles = message.Acquire(ids), message.Accept(ids), message.Reject(ids, 0, ""), message.Release(ids)
         return {
-            "message.acquire": message.Acquire(ids),
-            "message.accept": message.Accept(ids),
-            "message.reject": message.Reject(ids, 0, ""),
-            "message.release": message.Release(ids),
-            "session.completed": s.Completed(ids),
+            **by_verb(*settles, s.Completed(ids)),
+            "message.transfer pre-acquired": transfer,
+            "message.transfer not-acquired": transfer,
             "message.acquired": Result(asked, Acquired(ids)),
             "message.acquired without it": Result(asked, Acquired(NONE)),
         }
@@ -151,7 +147,7 @@ class SubscriptionVoice(Client):
         self._waiting: dict[int, Word] = {}
 
     def prepare(self) -> list[Step]:
-        return [*super().prepare(), *[self.publish() for _ in range(3)]]
+        return [*super().prepare(), *[self.step("client", PUBLISH) for _ in range(3)]]
 
     def told(self, step: Step) -> None:
         said = step.said
@@ -162,23 +158,15 @@ class SubscriptionVoice(Client):
                 del self._waiting[id]
         super().told(step)
 
-    def say(self, word: Word) -> list[Step]:
-        if word.startswith("server:") and word.endswith(" completed"):
-            ids = [id for id, wanted in self._waiting.items() if wanted == word]
-            return [self.step("server", s.Completed(RangeSet.of(*ids[:1])), word)]
-        if word.startswith("server:"):
-            return [self.deliver(word, 1, 0)]
-        return super().say(word)
-
     def table(self, who: Speaker) -> Mapping[str, Said]:
+        ends = message.Stop("d"), message.Flush("d"), message.Cancel("d")
+        first = {word: RangeSet.of(id) for id, word in reversed(self._waiting.items())}
+        begun = message.Subscribe(self.q, "d", 1, 0), message.SetFlowMode("d", 0), message.Transfer("d", 1, 0)
         return {
-            "message.subscribe": message.Subscribe(self.q, "d", 1, 0),
+            **by_verb(*begun, *ends),
             "message.flow message": message.Flow("d", 0, 100),
             "message.flow byte": message.Flow("d", 1, 0xFFFFFFFF),
-            "message.stop": message.Stop("d"),
-            "message.flush": message.Flush("d"),
-            "message.set-flow-mode": message.SetFlowMode("d", 0),
-            "message.cancel": message.Cancel("d"),
+            **{f"{each.VERB} completed": s.Completed(first.get(f"server:{each.VERB} completed", NONE)) for each in ends},
         }
 
     def hear(self, step: Step) -> Word | None:
@@ -194,9 +182,7 @@ class TxVoice(Client):
 
     def table(self, who: Speaker) -> dict[str, Said]:
         return {
-            "tx.select": tx.Select(),
-            "tx.commit": tx.Commit(),
-            "tx.rollback": tx.Rollback(),
+            **by_verb(tx.Select(), tx.Commit(), tx.Rollback()),
             verb_of(transactions.SUBSCRIBE): message.Subscribe(self.q, "d", 1, 0),
             verb_of(transactions.CANCEL): message.Cancel("d"),
         }
@@ -250,7 +236,7 @@ class BranchVoice(Client):
 
     def say(self, word: Word) -> list[Step]:
         steps = super().say(word)
-        return [*steps, self.publish()] if verb_of(word) == "start" and self.work else steps
+        return [*steps, self.step("client", PUBLISH)] if verb_of(word) == "start" and self.work else steps
 
     def table(self, who: Speaker) -> Mapping[str, Said]:
         xid = self.setting.xid(b"b")
@@ -306,18 +292,18 @@ class ModelVoice(Voice):
 
     def table(self, who: Speaker) -> Mapping[str, Said]:
         q, x, key = self.q, self.setting.named("x"), "k"
-        return {
-            "queue.declare": queue.Declare(q, exclusive=True, auto_delete=True),
-            "queue.delete": queue.Delete(q),
-            "queue.purge": queue.Purge(q),
-            "queue.query": queue.Query(q),
-            "exchange.declare": exchange.Declare(x, "direct", auto_delete=True),
-            "exchange.delete": exchange.Delete(x),
-            "exchange.query": exchange.Query(x),
-            "exchange.bind": exchange.Bind(q, x, key),
-            "exchange.unbind": exchange.Unbind(q, x, key),
-            "exchange.bound": exchange.Bound(x, q, key),
-        }
+        return by_verb(
+            queue.Declare(q, exclusive=True, auto_delete=True),
+            queue.Delete(q),
+            queue.Purge(q),
+            queue.Query(q),
+            exchange.Declare(x, "direct", auto_delete=True),
+            exchange.Delete(x),
+            exchange.Query(x),
+            exchange.Bind(q, x, key),
+            exchange.Unbind(q, x, key),
+            exchange.Bound(x, q, key),
+        )
 
 
 FLAGS: Final = {"B": FIRST_SEGMENT, "E": LAST_SEGMENT, "b": FIRST_FRAME, "e": LAST_FRAME}
@@ -358,10 +344,7 @@ class AssemblyVoice(Client):
 class ContentVoice(Client):
     """The words that both classes have: quality of service, a consumer, publishing and returns."""
 
-    name = "file"
-    header: ClassVar[tuple[Struct, ...]] = (file.FileProperties(content_type="text/plain"),)
-    content: ClassVar[tuple[str, ...]] = ("stage", "return")
-    """The commands that carry content."""
+    spec: ClassVar[ModuleType] = file
     opened: ClassVar[bool] = True
     """Whether both sides have opened a file "f" before the first word, in which publishes and deliveries are staged."""
 
@@ -386,65 +369,39 @@ class ContentVoice(Client):
             steps += [self.step(who, file.Open("f", 9)), self.step(other, file.OpenOk(0))]
         return steps
 
-    def common(self, spec: ModuleType) -> dict[str, Command]:
-        """Returns the commands of a class that have the same fields in the other one."""
+    def table(self, who: Speaker) -> Mapping[str, Said]:
+        spec, q = self.spec, self.q
+        done = RangeSet.of(*self._cancels[-1:]) if who == "server" else self._delivered
         return {
-            "qos-ok": spec.QosOk(),
-            "consume": spec.Consume(self.q, "t"),
-            "consume nowait": spec.Consume(self.q, "t", nowait=True),
-            "consume-ok": spec.ConsumeOk("t"),
-            "cancel": spec.Cancel("t"),
-            "return": spec.Return(312, "no route", "", self.q),
+            **by_verb(s.Completed(done), spec.QosOk(), spec.Consume(q, "t"), spec.ConsumeOk("t"), spec.Cancel("t")),
+            spec.Consume.VERB + " nowait": spec.Consume(q, "t", nowait=True),
+            **by_verb(spec.Return(312, "no route", "", q), *self.own()),
+            "file.deliver no-ack": file.Deliver("t", self._tag, False, "", q, "f"),
+            "file.ack of all": file.Ack(0, multiple=True),
         }
 
-    def commands(self) -> dict[str, Command]:
-        """Returns the commands by name, without the class."""
-        q = self.q
-        deliver = file.Deliver("t", self._tag, False, "", q, "f")
-        return self.common(file) | {
-            "qos": file.Qos(0, 10),
-            "open": file.Open("f", len(BODY)),
-            "open-ok": file.OpenOk(0),
-            "stage": file.Stage(),
-            "publish": file.Publish("", q, identifier="f"),
-            "deliver": deliver,
-            "deliver no-ack": deliver,
-            "ack": file.Ack(1),
-            "ack of all": file.Ack(0, multiple=True),
-            "reject": file.Reject(1, requeue=True),
-        }
-
-    def say(self, word: Word) -> list[Step]:
-        who = speaker_of(word)
-        verb = verb_of(word)
-        if verb == "session.completed":
-            ids = RangeSet.of(*self._cancels[-1:]) if who == "server" else self._delivered
-            return [self.step(who, s.Completed(ids), word)]
-        short = verb.partition(".")[2]
-        said = self.commands()[short]
-        return [self.step(who, said, word, **({"header": self.header, "body": BODY} if short in self.content else {}))]
+    def own(self) -> Iterable[Command]:
+        """Returns the commands whose fields differ in the other class, or that it lacks."""
+        deliver = file.Deliver("t", self._tag, False, "", self.q, "f")
+        publish, opens = file.Publish("", self.q, identifier="f"), file.Open("f", len(BODY))
+        settles = file.Ack(1), file.Reject(1, requeue=True)
+        return file.Qos(0, 10), opens, file.OpenOk(0), file.Stage(), publish, deliver, *settles
 
     def hear(self, step: Step) -> Word | None:
         said = step.said
         if isinstance(said, s.Completed) and said.commands and self._cancels and self._cancels[-1] in said.commands:
             return "server:session.completed"
-        return f"{step.speaker}:{step.verb}" if step.verb.startswith(f"{self.name}.") else None
+        return f"{step.speaker}:{step.verb}" if isinstance(said, Command) and step.verb in self.table("client") else None
 
 
 class StreamClassVoice(ContentVoice):
     """Class stream."""
 
-    name = "stream"
-    header = (stream.StreamProperties(content_type="text/plain"),)
-    content = ("publish", "return", "deliver")
+    spec: ClassVar[ModuleType] = stream
     opened = False
 
-    def commands(self) -> dict[str, Command]:
-        return self.common(stream) | {
-            "qos": stream.Qos(0, 10, 0),
-            "publish": stream.Publish("", self.q),
-            "deliver": stream.Deliver("t", self._tag, "", self.q),
-        }
+    def own(self) -> Iterable[Command]:
+        return stream.Qos(0, 10, 0), stream.Publish("", self.q), stream.Deliver("t", self._tag, "", self.q)
 
 
 class StagingVoice(ContentVoice):

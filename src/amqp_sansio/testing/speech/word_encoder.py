@@ -16,7 +16,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
-from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult, Xid
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.execution import Result, Sync
@@ -177,20 +177,25 @@ def verb_of(word: Word) -> str:
     return word.partition(":")[2]
 
 
+def by_verb(*said: Control | Command) -> dict[str, Said]:
+    """Returns controls and commands by their verbs."""
+    return {each.VERB: each for each in said}
+
+
 class ConnectionVoice(Voice):
     """Class connection."""
 
     def table(self, who: Speaker) -> Mapping[str, Said]:
         setting, tune = self.setting, self.setting.tune
         plain = b"\0".join([b"", setting.user.encode(), setting.password.encode()])
-        return CONNECTION | {
-            "connection.start-ok": c.StartOk({}, setting.mechanism, plain if setting.mechanism == "PLAIN" else b"", "en_US"),
-            "connection.tune": tune,
-            "connection.tune-ok": c.TuneOk(
-                tune.channel_max, tune.max_frame_size or 65535, None if tune.heartbeat_min is None else 0
-            ),
-            "connection.open": c.Open(setting.virtual_host),
-        }
+        response = plain if setting.mechanism == "PLAIN" else b""
+        heartbeat = None if tune.heartbeat_min is None else 0
+        return CONNECTION | by_verb(
+            c.StartOk({}, setting.mechanism, response, "en_US"),
+            tune,
+            c.TuneOk(tune.channel_max, tune.max_frame_size or 65535, heartbeat),
+            c.Open(setting.virtual_host),
+        )
 
     def hear(self, step: Step) -> Word | None:
         """Returns the word of a protocol header, a control of the class, or traffic."""
@@ -204,16 +209,18 @@ class ConnectionVoice(Voice):
 CONNECTION: Final[dict[str, Said]] = {
     "protocol-header": AMQP,
     "other-protocol-header": OLDER,
-    "connection.start": c.Start({}, ("ANONYMOUS", "PLAIN"), ("en_US",)),
-    "connection.secure": c.Secure(b"?"),
-    "connection.secure-ok": c.SecureOk(b"!"),
-    "connection.open-ok": c.OpenOk(),
-    "connection.redirect": c.Redirect("127.0.0.1:5673"),
-    "connection.heartbeat": c.Heartbeat(),
-    "connection.close": c.Close(200, ""),
-    "connection.close-ok": c.CloseOk(),
     # The only thing of another class that is legal without a session and needs no answer.
     "session-traffic": s.Detached(b"s", 3),
+    **by_verb(
+        c.Start({}, ("ANONYMOUS", "PLAIN"), ("en_US",)),
+        c.Secure(b"?"),
+        c.SecureOk(b"!"),
+        c.OpenOk(),
+        c.Redirect("127.0.0.1:5673"),
+        c.Heartbeat(),
+        c.Close(200, ""),
+        c.CloseOk(),
+    ),
 }
 
 
@@ -229,12 +236,10 @@ class AttachmentVoice(Voice):
 
     def table(self, who: Speaker) -> Mapping[str, Said]:
         name = self.setting.session
+        detached = s.Detached(name, 1 if self._asked == "session.attach" else 0)
         return {
-            "session.attach": s.Attach(name),
-            "session.attached": s.Attached(name),
-            "session.detach": s.Detach(name),
-            "session.detached": s.Detached(name, 1 if self._asked == "session.attach" else 0),
             "other": s.Flush(expected=True) if who == "client" else s.Flush(completed=True),
+            **by_verb(s.Attach(name), s.Attached(name), s.Detach(name), detached),
         }
 
     def hear(self, step: Step) -> Word | None:
@@ -250,14 +255,16 @@ class StreamVoice(Voice):
         own, other = self.halves[who], OTHER[who]
         expected = self.halves[other].next_id
         return {
-            "session.command-point": s.CommandPoint(own.next_id, 0),
-            "session.expected": s.Expected(RangeSet.of(expected) if expected else NONE),
-            "session.completed": s.Completed(self.ids(other)),
-            "session.confirmed": s.Confirmed(self.ids(other)),
-            "session.known-completed": s.KnownCompleted(own.known.freeze()),
-            "session.flush": s.Flush(confirmed=True, completed=True),
+            **by_verb(
+                s.CommandPoint(own.next_id, 0),
+                s.Expected(RangeSet.of(expected) if expected else NONE),
+                s.Completed(self.ids(other)),
+                s.Confirmed(self.ids(other)),
+                s.KnownCompleted(own.known.freeze()),
+                s.Flush(confirmed=True, completed=True),
+                s.Gap(NONE),
+            ),
             "session.flush expected": s.Flush(expected=True),
-            "session.gap": s.Gap(NONE),
             "command": Sync(),
         }
 
