@@ -74,6 +74,7 @@ REVIEWED = {
     "conversation/channels/core.py": "one channel of a client: its calls, its messages, and its transactions",
     "conversation/session.py": "one session for asynchronous code: every call, most of the lines as a signature",
     "conversation/session_core.py": "one session of a client: its calls, and what becomes of them",
+    "errors/core.py": "the errors: a page of one sentence, its cause, what to do and what is in doubt for each",
     "engine/channel.py": "the channels of a connection: one, and all of them by number and by the name of the session on them",
     "engine/channels/base.py": "one channel in either role: its state, what it sends, and every way to end",
     "engine/connection.py": "one connection, and what endpoints see of it: what comes and goes, its time, and every way to end",

@@ -9,36 +9,37 @@ clients of the adapters add exceptions that report the outcome of a call when th
 
 from __future__ import annotations
 
-from amqp_sansio.errors.channels import ChannelClosed, InDoubt, MessageNacked, SubscriptionCancelled
-from amqp_sansio.errors.clients import (
-    AddressError,
-    BranchFailed,
-    ConnectFailed,
-    ConnectionLost,
-    MessageReturned,
-    NoResult,
-    SessionFailed,
-    SessionLost,
-    SessionReopened,
-    SharedSessionFailed,
-    SubscriptionClosed,
-    TransactionFailed,
-)
 from amqp_sansio.errors.core import (
+    AddressError,
     AmqpError,
+    BranchFailed,
     CapabilityMissing,
+    ChannelClosed,
     ChannelClosedError,
+    ConnectFailed,
     ConnectionClosedError,
+    ConnectionLost,
     DecodeError,
     EncodeError,
     FlowStopped,
     HeaderError,
+    InDoubt,
     LimitError,
     LocalProtocolError,
+    MessageNacked,
+    MessageReturned,
     NoCredit,
+    NoResult,
     RestoreError,
     SessionDetachedError,
+    SessionFailed,
+    SessionLost,
+    SessionReopened,
+    SharedSessionFailed,
     StaleDelivery,
+    SubscriptionCancelled,
+    SubscriptionClosed,
+    TransactionFailed,
 )
 
 __all__ = [
