@@ -13,7 +13,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Final
 
-from amqp_sansio.broker.fronts.sessions.reception import Reception
+from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Entry, Message
 from amqp_sansio.broker.model.owner import Owner

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from amqp_sansio.broker.fronts.sessions.reception import Reception
+from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Entry
 from amqp_sansio.broker.selectors.parser import Selector

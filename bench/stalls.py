@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from amqp_sansio.broker.fronts.sessions.reception import Reception
+from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Message
-from amqp_sansio.broker.transactions.transaction_buffer import Work
+from amqp_sansio.broker.transactions import Work
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
 from amqp_sansio.wire.layouts.layout import encode_headers

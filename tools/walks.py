@@ -280,12 +280,12 @@ CLIMBS: Final = {
 """The reason for each call back up, by callee."""
 LONG: Final = {
     "Prepare, at the broker": "a broker reads the command as the client reads its result, and writes the result as the client"
-    " writes the command, by the same files as in the walks before and after this one; between them seven of its own carry it"
-    " out: its service, class dtx, the coordinator, the queues' room, the journal, the session, and the loop around them.",
+    " writes the command, by the same files as in the walks before and after this one; between them six of its own carry it"
+    " out: its service, the commands, the branches, the queues' room, the session, and the loop around them.",
     "From a publisher through the broker to another client": "it enters on one connection and leaves on another. Six files"
-    " receive the transfer, as in the first walk, and four send it, with credit, as in the second; the nine between them"
-    " are the broker's, one for each thing with rules of its own: service, publish, topology, session, message, room, queue,"
-    " consumer, and the loop around them.",
+    " receive the transfer, as in the first walk, and four send it, with credit, as in the second; the six between them"
+    " are the broker's, one for each thing with rules of its own: service, room, session, message, queue, and the loop around"
+    " them.",
     "A packet to a row": "three tasks: five files find the packet's connection and its place in the stream,"
     " fifteen read and judge it as an observer does, down to the values in its header, and five record it.",
 }

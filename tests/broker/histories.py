@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from hypothesis import strategies as st
-from tests.broker.transactions.stage import Stage
+from tests.broker.branches import Stage
 
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.model.message import ACQUIRED, Entry

@@ -11,10 +11,9 @@ from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.durable_fold import HostLedger
-from amqp_sansio.broker.durable_state import survey
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.journal import Entry
-from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
+from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot, survey
 from amqp_sansio.spec import message, queue
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties

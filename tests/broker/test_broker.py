@@ -14,6 +14,7 @@ from amqp_sansio import ClientConfig, ClientConnection, ConnectionClosedError, L
 from amqp_sansio.broker.broker import TURN, WORK, Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.front import Service
+from amqp_sansio.broker.model.queueing import SLICE
 from amqp_sansio.engine.doorstep import PATIENCE
 from amqp_sansio.errors import EncodeError, LimitError
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Origin, TransferReceived
@@ -583,3 +584,49 @@ def test_a_client_whose_dialect_nobody_serves_gets_that_answer() -> None:
     assert type(client.peer._service) is Service
     (closed,) = client.all(ConnectionClosed)
     assert (closed.code, closed.text) == (320, "this broker has no front for the dialect of the connection")
+
+
+def test_queues_take_turns_slice_by_slice() -> None:
+    world = World()
+    client, session = world.session()
+    for name in ("a", "b"):
+        done(client, session, queue.Declare(name))
+        for _ in range(3 * SLICE):
+            session.publish(routing_key=name, body=name.encode())
+    world.run()
+    for name in ("a", "b"):
+        session.subscribe(name, name, accept_mode=AcceptMode.NONE)
+    world.run()
+    site = world.broker._sites[""]
+    (holder,) = front(world.broker).sessions.values()
+    for name in ("a", "b"):
+        for flow in (holder.consumers[name].subscriber._book, session.subscriptions[name]._book):
+            flow.grant(0, 1000)
+            flow.grant(1, 0xFFFFFFFF)
+        holder.consumers[name].wake()
+    while site.host.dispatch(SLICE):
+        pass
+    client.connection.receive_data(client.peer.data_to_send())
+    bodies = [event.body for event in client.connection.events() if isinstance(event, TransferReceived)]
+    assert len(bodies) == 6 * SLICE
+    assert bodies[: 2 * SLICE] == [b"a"] * SLICE + [b"b"] * SLICE
+
+
+def test_a_dispatch_stops_at_its_limit() -> None:
+    world = World()
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for _ in range(10):
+        session.publish(routing_key="q")
+    world.run()
+    session.subscribe("q", "d", accept_mode=AcceptMode.NONE)
+    world.run()
+    (holder,) = front(world.broker).sessions.values()
+    consumer = holder.consumers["d"]
+    consumer.subscriber._book.grant(0, 1000)
+    consumer.subscriber._book.grant(1, 0xFFFFFFFF)
+    consumer.wake()
+    assert world.broker._sites[""].host.dispatch(4)
+    assert consumer.queue.available == 6
+    assert not world.broker._sites[""].host.dispatch(100)
+    assert client.peer in world.broker.ready()

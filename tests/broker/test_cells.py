@@ -19,7 +19,7 @@ from amqp_sansio import ClientConfig, Session
 from amqp_sansio.broker.conditions import CONDITIONS
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
-from amqp_sansio.broker.transactions.coordinator import standing
+from amqp_sansio.broker.transactions import standing
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.engine.demarcation import demarcation_of, key_of
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived

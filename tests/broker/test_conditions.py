@@ -11,7 +11,7 @@ import pytest
 from tests.broker.model.things import Sink, bodies, publish, read, refusal
 
 from amqp_sansio.broker.conditions import CONDITIONS, LIMIT, TRANSFER_NO_EXCHANGE, Refused
-from amqp_sansio.broker.fronts.sessions.administration import exchange_result, queue_result
+from amqp_sansio.broker.fronts.sessions.commands import exchange_result, queue_result
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, code_of
 from amqp_sansio.broker.model.arguments import read_subscription_arguments
 from amqp_sansio.broker.model.host import VirtualHost

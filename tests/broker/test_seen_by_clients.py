@@ -11,7 +11,7 @@ from amqp_sansio import Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
-from amqp_sansio.broker.fronts.sessions.administration import queue_result
+from amqp_sansio.broker.fronts.sessions.commands import queue_result
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.events import CommandReceived, CommandsCompleted, ExceptionReceived, ResultReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet

@@ -11,7 +11,6 @@ BROKER = Path(__file__).parents[2] / "src" / "amqp_sansio" / "broker"
 FILES = sorted(
     [
         *(BROKER / "model").glob("*.py"),
-        *(BROKER / "routing").glob("*.py"),
         *(BROKER / "selectors").glob("*.py"),
         BROKER / "conditions.py",
     ]
@@ -20,7 +19,7 @@ NEUTRAL = ("amqp_sansio.spec.values", "amqp_sansio.spec.natives")
 FAMILIES = ("amqp_sansio.wire", "amqp_sansio.spec", "amqp_sansio.engine", "amqp_sansio.tables", "amqp_sansio.broker.fronts")
 OWED = {
     "arguments.py": {"amqp_sansio.wire.encoding"},  # arguments are measured by the octets of a map, whoever gave them
-    "likeness.py": {"amqp_sansio.wire.encoding"},  # and compared by them: any one encoding of neutral values will do
+    "exchange.py": {"amqp_sansio.wire.encoding"},  # and compared by them: any one encoding of neutral values will do
 }
 """What names one encoding of values, and why."""
 

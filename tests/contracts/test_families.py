@@ -37,8 +37,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 
 COMMON = (
     "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front",
-    "broker.journal", "broker.durable_fold", "broker.host_runtime", "broker.snapshot",
-    "broker.durable_state",
+    "broker.journal", "broker.durable_fold", "broker.snapshot",
     "config", "conversation.attempts", "conversation.base_client",
     "engine.client_handshake", "engine.connection", "engine.doorstep",
     "engine.findings", "engine.guess", "engine.server_handshake", "protocol", "tables.connection",

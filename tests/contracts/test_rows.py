@@ -53,7 +53,7 @@ OWN = {
         set(),
         "the observer of the older dialects walks it: tests/engine/test_channel_checker.py",
     ),
-    "dtx branch": (set(), "the broker's coordinator walks it: tests/broker/transactions"),
+    "dtx branch": (set(), "the broker's coordinator walks it: tests/broker/test_transactions.py"),
     "transfer, accept-mode none": ({"client", "observer"}, "what a client publishes so is over for its server when it came"),
 }
 """Tables that not all three walk: who does, and why the others do not."""

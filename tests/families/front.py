@@ -13,11 +13,9 @@ from tests.families.made_up import ASK, DONE, PUT, LineServer
 from amqp_sansio.broker.broker import Peer
 from amqp_sansio.broker.fronts.front import Front, Service
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
-from amqp_sansio.broker.model.form import Form
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Entry, Envelope, Message
+from amqp_sansio.broker.model.message import Entry, Envelope, Form, Message, Properties
 from amqp_sansio.broker.model.owner import Owner
-from amqp_sansio.broker.model.properties import Properties
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.events import ConnectionClosed, Event, TimeoutGranted
 from amqp_sansio.spec.codes import CloseCode

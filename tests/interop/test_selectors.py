@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import pytest
 from tests.interop.conftest import have
 
-from amqp_sansio.broker.selectors.errors import SelectorError
-from amqp_sansio.broker.selectors.expressions import Value
+from amqp_sansio.broker.selectors.expressions import SelectorError, Value
 from amqp_sansio.broker.selectors.parser import Selector
 from tools.interop.peers import CACHE
 from tools.interop.selectors.answers import answers

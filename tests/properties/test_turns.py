@@ -12,8 +12,7 @@ from tests.broker.harness import front, service
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.consumer import Consumer
-from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+from amqp_sansio.broker.fronts.sessions.holder import Consumer, SessionHolder
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import CommandReceived, CommandsCompleted, TransferReceived
 from amqp_sansio.ledger.credit import INFINITE

@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from amqp_sansio.broker.access.guard import Access, Guard
-from amqp_sansio.broker.access.rules import Rules
+from amqp_sansio.broker.access import Access, Guard, Rules
 from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
 from amqp_sansio.broker.fronts.front import Front, Holder, Service
 from amqp_sansio.broker.fronts.served_families import FRONTS
-from amqp_sansio.broker.host_runtime import Site
 from amqp_sansio.broker.journal import Entry, Journal, Opened
-from amqp_sansio.broker.model.form import Form
-from amqp_sansio.broker.model.hints import Hints
+from amqp_sansio.broker.model.arguments import Hints
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Intake
+from amqp_sansio.broker.model.message import Form, Intake
 from amqp_sansio.broker.model.owner import CONNECTION, Owner
 from amqp_sansio.broker.snapshot import restore, take
-from amqp_sansio.broker.transactions.coordinator import Coordinator
+from amqp_sansio.broker.transactions import Coordinator
 from amqp_sansio.config import Accepted, Profile, Rejected, ServerConfig
 from amqp_sansio.engine.doorstep import Doorstep
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
@@ -234,6 +231,42 @@ class Peer:
 
     def __repr__(self) -> str:
         return f"<Peer {self._identity!r} {self._connection.state}>"
+
+
+class Site:
+    """One virtual host of a broker."""
+
+    __slots__ = ("_predeclared", "coordinator", "host", "subscribers", "users")
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        self.host: Final = VirtualHost(name, broker._journals, broker.limits, broker._intake, broker.config.error_codes)
+        config = broker.config
+        self.coordinator: Final = Coordinator(
+            self.host, broker._journals, broker.limits, config.branch_timeout, config.most_branch_timeout
+        )
+        self._predeclared: Final = frozenset(self.host.exchanges)
+        self.subscribers = 0
+        """The number of subscriptions to its queues."""
+        self.users = 0
+        """Connections that have opened it, and sessions in it."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody uses it and it contains nothing that clients made: its removal would go unnoticed."""
+        host = self.host
+        return (
+            not self.users and not host.queues and host.exchanges.keys() == self._predeclared and not self.coordinator.branches
+        )
+
+    def tick(self, now: float) -> None:
+        """Does what is due in the model."""
+        self.host.expire(now)
+        self.coordinator.tick(now)
+
+    @property
+    def due(self) -> float | None:
+        """The next moment at which something is due in the model: at once when a timer is to start."""
+        return earliest(self.host.due, self.coordinator.due)
 
 
 TURN: Final = 64

@@ -6,8 +6,7 @@ from typing import Any, Final, get_args
 
 import attrs
 
-from amqp_sansio.broker.access.guard import Access
-from amqp_sansio.broker.access.rules import Rules
+from amqp_sansio.broker.access import Access, Rules
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.errors.checks import checked, integers, names, one_of, texts

@@ -8,7 +8,7 @@ import attrs
 
 from amqp_sansio.adapters.access_files import Verifiers, read_rules, warnings
 from amqp_sansio.broker import Kind, Request, Verb
-from amqp_sansio.broker.access.rule import LEGAL
+from amqp_sansio.broker.access import LEGAL
 from amqp_sansio.cli.output import complain
 from amqp_sansio.errors import AmqpError
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.durable_state import Needed
 from amqp_sansio.broker.fronts.front import Front, Holder
 from amqp_sansio.broker.fronts.sessions.form import FORM
+from amqp_sansio.broker.snapshot import Needed
 from amqp_sansio.engine.server import ServerConnection
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import attrs
 import pytest
 from tests.broker.model.things import refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.arguments import (
+    HINTS,
     KNOWN,
+    OF_SUBSCRIPTIONS,
     BindingArguments,
+    Hint,
+    Hints,
     QueueArguments,
     SubscriptionArguments,
     octets_of,
@@ -17,8 +23,9 @@ from amqp_sansio.broker.model.arguments import (
     read_queue_arguments,
     read_subscription_arguments,
 )
-from amqp_sansio.broker.model.hints import HINTS
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.message import Subscribe
 from amqp_sansio.spec.values import Map, Uint8, Value
 
 LIMITS = attrs.evolve(DEFAULT_BROKER_LIMITS, queue_messages=100, queue_octets=1000)
@@ -246,3 +253,48 @@ def test_neither_local_nor_not(value: Value) -> None:
 def test_octets() -> None:
     assert octets_of(Map()) == 0
     assert octets_of(Map({"a": None})) == 4 + 4 + 2 + 1
+
+
+SUBSCRIBE = Subscribe.VERB
+
+
+def test_each_is_handed_out_once_however_often_it_comes() -> None:
+    hints = Hints()
+    assert hints.take() == ()
+    for _ in range(3):
+        hints.given(SUBSCRIBE, {"qpid.sync_frequency": 10, "x-priority": 1})
+    (hint,) = hints.take()
+    assert (hint.command, hint.argument) == ("message.subscribe", "qpid.sync_frequency")
+    hints.given(SUBSCRIBE, {"x-filter-no-consume": True, "qpid.sync_frequency": 1})
+    assert [each.argument for each in hints.take()] == ["x-filter-no-consume"]
+    assert hints.take() == ()
+
+
+def test_what_is_no_hint_of_that_command_is_none() -> None:
+    hints = Hints()
+    hints.given("exchange.bind", {"qpid.sync_frequency": 10})
+    hints.given(SUBSCRIBE, {"x-priority": 3})
+    assert hints.take() == ()
+
+
+def test_a_hint_says_what_it_is_and_why_it_changes_nothing() -> None:
+    assert str(Hint("message.subscribe", "x", "because")) == "message.subscribe: the argument 'x' changes nothing (because)"
+
+
+@pytest.mark.parametrize("name", HINTS[SUBSCRIBE])
+def test_a_hint_is_taken_whatever_its_value_and_is_not_known(name: str) -> None:
+    for value in (True, 7, "text", None):
+        asked = read_subscription_arguments(Map({name: value}), DEFAULT_BROKER_LIMITS)
+        assert asked == read_subscription_arguments(Map(), DEFAULT_BROKER_LIMITS)
+    assert name not in (*OF_SUBSCRIPTIONS, *KNOWN)
+
+
+@pytest.mark.parametrize("name", [*HINTS[SUBSCRIBE], *HINTS["queue.declare"], *OF_SUBSCRIPTIONS, *KNOWN])
+def test_the_manual_has_every_argument(name: str) -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "topics" / "arguments.md"
+    assert f"`{name}`" in page.read_text(encoding="utf-8")
+
+
+def test_hints_are_of_commands_that_there_are() -> None:
+    verbs = {each.VERB for each in Command.__subclasses__()}
+    assert HINTS.keys() <= verbs

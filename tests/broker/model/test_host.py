@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from sys import getrecursionlimit
 from typing import Any
 
 import attrs
 import pytest
-from tests.broker.model.things import Sink, bodies, durable_host, journalled, publish, refusal
+from tests.broker.model.things import Sink, bodies, durable_host, journalled, message, publish, refusal
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.fronts.sessions.administration import bound_result, exchange_result, queue_result
+from amqp_sansio.broker.fronts.sessions.commands import bound_result, exchange_result, queue_result
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.journal import (
+    Bound,
     Dequeued,
     Enqueued,
+    ExchangeDeclared,
+    ExchangeDeleted,
     MessageStored,
     QueueDeclared,
     QueueDeleted,
+    Unbound,
 )
+from amqp_sansio.broker.model.exchange import Direct, Fanout, Headers, Topic
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import GONE
+from amqp_sansio.broker.model.message import GONE, Message
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
+from amqp_sansio.broker.model.queueing import IMMEDIATE, UNROUTABLE, Default
+from amqp_sansio.broker.model.subscribers import SELECTING
+from amqp_sansio.kernel.timers import AT_ONCE
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import exchange, queue
-from amqp_sansio.spec.exchange import ExchangeBoundResult
+from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import Map
 
@@ -334,3 +343,430 @@ def test_what_is_in_one_host_is_not_in_another() -> None:
     assert (one.messages, two.messages, two.bindings) == (1, 0, 0)
     assert isinstance(one.queues["q"], Queue)
     assert queue_result(two, "q") == QueueQueryResult()
+
+
+def host_with(*queues: str) -> VirtualHost:
+    host = VirtualHost("h")
+    for name in queues:
+        host.declare_queue(name)
+    return host
+
+
+def outcome(host: VirtualHost, exchange: str, key: str, explicit: bool = True, **properties: Any) -> object:
+    """The names of the queues, or the code of a reject, or None when it is dropped."""
+    routed = host.route(host.destination(exchange), message(key, exchange=exchange, **properties), explicit)
+    if routed.queues:
+        assert routed.reject is None
+        return [queue.name for queue in routed.queues]
+    return routed.reject
+
+
+@pytest.mark.rule("exchange.required-types", "exchange.recommended-types", "exchange.required-instances")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("", Direct),
+        ("amq.direct", Direct),
+        ("amq.fanout", Fanout),
+        ("amq.topic", Topic),
+        ("amq.match", Headers),
+        ("amq.headers", Headers),
+    ],
+)
+def test_what_is_there_from_the_beginning(name: str, kind: type) -> None:
+    host = host_with("q")
+    exchange = host.exchange(name)
+    assert exchange is not None
+    assert isinstance(exchange, kind) or kind.TYPE == exchange.TYPE  # type: ignore[attr-defined]  # the type of an exchange
+    assert exchange.durable
+    if name:
+        host.bind("q", name, "q", {"x-match": "all"} if kind is Headers else None)
+        host.declare_exchange("new", exchange.TYPE)
+        assert isinstance(host.exchange("new"), kind)
+    assert outcome(host, name, "q") == ["q"]
+
+
+def test_amq_headers_is_another_name_of_amq_match() -> None:
+    host = host_with("q")
+    assert host.exchange("amq.headers") is host.exchange("amq.match")
+    host.bind("q", "amq.headers", "k", {"x-match": "all", "a": 1})
+    assert outcome(host, "amq.match", "", application_headers={"a": 1}) == ["q"]
+    assert not bound_result(host, "amq.match", "q", "k").queue_not_matched
+
+
+@pytest.mark.rule(
+    "exchange.default-exchange", "queue.declare.default-binding", "message.transfer.destination.blank-destination"
+)
+def test_an_empty_destination_is_the_default_exchange_to_which_every_queue_is_bound() -> None:
+    host = host_with("a", "b")
+    assert host.destination("") is host.destination(None) is host.default
+    publish(host, "", "a", b"1")
+    publish(host, "", "b", b"2")
+    publish(host, "", "c", b"3")
+    assert [bodies(queue) for queue in host.queues.values()] == [[b"1"], [b"2"]]
+
+
+@pytest.mark.parametrize(
+    ("properties", "explicit", "alternate", "expected"),
+    [
+        ({}, True, False, UNROUTABLE),
+        ({}, True, True, UNROUTABLE),
+        ({}, False, False, None),
+        ({}, False, True, ["dead"]),
+        ({"discard_unroutable": True}, True, False, None),
+        ({"discard_unroutable": True}, True, True, None),
+        ({"discard_unroutable": True}, False, True, None),
+    ],
+)
+@pytest.mark.rule("exchange.declare.alternate-exchange.empty-name")
+def test_a_message_for_which_there_is_no_queue(
+    properties: dict[str, Any], explicit: bool, alternate: bool, expected: object
+) -> None:
+    host = host_with("dead")
+    host.declare_exchange("x", "direct", "amq.fanout" if alternate else "")
+    host.bind("dead", "amq.fanout")
+    # The key is the name of a queue: an empty name is no alternate, and does not mean the default exchange.
+    assert outcome(host, "x", "dead", explicit, **properties) == expected
+
+
+@pytest.mark.parametrize("explicit", [True, False])
+def test_an_immediate_message_waits_for_nobody(explicit: bool) -> None:
+    host = host_with("a", "b", "dead")
+    host.declare_exchange("x", "fanout", "amq.fanout")
+    host.bind("dead", "amq.fanout")
+    unroutable = IMMEDIATE if explicit else ["dead"]
+    assert outcome(host, "x", "", explicit, immediate=True) == (UNROUTABLE if explicit else ["dead"])
+    for name in ("a", "b"):
+        host.bind(name, "x")
+    assert outcome(host, "x", "", explicit, immediate=True) == unroutable
+    host.subscribe("a", Sink())
+    assert outcome(host, "x", "", explicit, immediate=True) == unroutable
+    sink = Sink(credit=1)
+    host.subscribe("b", sink)
+    assert outcome(host, "x", "", explicit, immediate=True) == ["a", "b"]
+    sink.credit = 0
+    assert outcome(host, "x", "", explicit, immediate=True) == unroutable
+    assert outcome(host, "x", "", explicit) == ["a", "b"]
+    assert outcome(host, "x", "", explicit, immediate=True, discard_unroutable=True) is None
+
+
+def test_an_immediate_message_asks_no_more_subscribers_than_its_limit_whatever_the_queues() -> None:
+    """A selector of 4,096 octets takes a while: a message to a thousand queues of many subscribers would take minutes."""
+    asked: list[Sink] = []
+
+    class Asked(Sink):
+        def able(self, message: Message) -> bool:
+            asked.append(self)
+            return super().able(message)
+
+    host = VirtualHost(limits=BrokerLimits(routing_steps=10 * SELECTING + 5))
+    for number in range(20):
+        host.declare_queue(f"q{number}")
+        host.bind(f"q{number}", "amq.fanout")
+        for credit in (0, 0, 1):
+            host.subscribe(f"q{number}", Asked(credit, wanted=b"x"))
+    assert outcome(host, "amq.fanout", "", immediate=True) == IMMEDIATE
+    assert len(asked) == 10
+    host.declare_exchange("few", "fanout")
+    for number in range(3):
+        host.bind(f"q{number}", "few")
+    assert outcome(host, "few", "", immediate=True) == ["q0", "q1", "q2"]
+
+
+@pytest.mark.rule("exchange.declare.alternate-exchange.double-failure")
+def test_an_alternate_exchange_passes_nothing_on() -> None:
+    host = host_with("last")
+    host.declare_exchange("third", "fanout")
+    host.bind("last", "third")
+    host.declare_exchange("second", "direct", "third")
+    host.declare_exchange("first", "direct", "second")
+    assert outcome(host, "first", "k", explicit=False) is None
+    assert outcome(host, "second", "k", explicit=False) == ["last"]
+
+
+def test_an_exchange_that_is_its_own_alternate_in_a_circle_ends() -> None:
+    host = host_with()
+    host.declare_exchange("a", "direct")
+    host.declare_exchange("b", "direct", "a")
+    assert outcome(host, "b", "k", explicit=False) is None
+
+
+def test_a_chain_of_exchanges_of_any_length_goes_with_its_last() -> None:
+    """Each is the alternate of the next and waits for it: a client can make more of them than calls may be nested."""
+    host, length = host_with("q"), 3 * getrecursionlimit()
+    for number in range(length):
+        host.declare_exchange(f"x{number}", "fanout", f"x{number - 1}" if number else None, auto_delete=True)
+        host.bind("q", f"x{number}")
+        if number:
+            host.unbind("q", f"x{number - 1}")
+    before = len(host.exchanges)
+    host.unbind("q", f"x{length - 1}")
+    assert len(host.exchanges) == before - length
+    assert (host.bindings, host.binding_words, host.argument_octets) == (0, 0, 0)
+
+
+def test_which_exchange_found_the_queues() -> None:
+    host = host_with("dead")
+    host.declare_exchange("x", "direct", "amq.fanout")
+    host.bind("dead", "amq.fanout")
+    routed = host.route(host.destination("x"), message("k"), explicit=False)
+    assert (routed.queues, routed.reject) == ((host.queues["dead"],), None)
+    assert "dead" in repr(routed)
+
+
+LINGER = {"qpid.auto_delete_timeout": 5}
+
+
+def left(owned: bool, **more: bool) -> VirtualHost:
+    """Somebody had a queue for itself, or subscribed to it, and is no more; 100.0 was told after that."""
+    host = durable_host()
+    owner = Owner(SESSION)
+    host.declare_queue("q", "amq.fanout", exclusive=owned, auto_delete=True, arguments=LINGER, owner=owner, **more)
+    if owned:
+        host.owner_ended(owner)
+    else:
+        leave(host, "q")
+    assert host.due == AT_ONCE
+    assert host.expire(100.0) == 105.0
+    return host
+
+
+def leave(host: VirtualHost, name: str) -> None:
+    sink = Sink()
+    host.subscribe(name, sink)
+    host.unsubscribe(host.queues[name], sink)
+
+
+@pytest.mark.parametrize("owned", [False, True])
+def test_an_unused_queue_goes_after_its_time(owned: bool) -> None:
+    host = left(owned)
+    assert host.expire(104.9) == 105.0
+    assert "q" in host.queues
+    assert host.expire(105.0) is None
+    assert host.queues == {}
+
+
+@pytest.mark.parametrize("owned", [False, True])
+def test_using_it_again_stops_the_time(owned: bool) -> None:
+    host = left(owned)
+    owner = Owner(SESSION)
+    sink = Sink(owner=owner)
+    if owned:
+        host.declare_queue("q", exclusive=True, arguments=LINGER, owner=owner)
+    else:
+        host.subscribe("q", sink)
+    assert host.due is None
+    assert host.expire(200.0) is None
+    assert "q" in host.queues
+    if owned:
+        host.owner_ended(owner)
+    else:
+        host.unsubscribe(host.queues["q"], sink)
+    assert host.expire(200.0) == 205.0
+    host.expire(205.0)
+    assert host.queues == {}
+
+
+def test_a_subscription_outlives_the_owner_and_keeps_the_queue() -> None:
+    host = VirtualHost()
+    owner, sink = Owner(SESSION), Sink()
+    host.declare_queue("q", exclusive=True, arguments=LINGER, owner=owner)
+    sink.owner = owner
+    host.subscribe("q", sink)
+    host.owner_ended(owner)
+    for now in (0.0, 5.0):
+        host.expire(now)
+    assert "q" in host.queues
+    host.unsubscribe(host.queues["q"], sink)
+    for now in (6.0, 11.0):
+        host.expire(now)
+    assert host.queues == {}
+
+
+def test_what_is_left_on_it_goes_to_its_alternate_exchange_and_the_journal_knows() -> None:
+    host = left(False, durable=True)
+    host.declare_queue("dead")
+    host.bind("dead", "amq.fanout")
+    publish(host, "", "q", b"1")
+    journalled(host)
+    host.expire(105.0)
+    assert bodies(host.queues["dead"]) == [b"1"]
+    assert journalled(host) == [QueueDeleted("h", "q")]
+
+
+def test_a_queue_that_is_deleted_before_is_forgotten() -> None:
+    host = left(False)
+    host.delete_queue("q")
+    host.declare_queue("q")
+    assert host.due is None
+    host.expire(105.0)
+    assert "q" in host.queues
+
+
+def test_a_time_makes_it_auto_delete_and_none_is_none() -> None:
+    host = VirtualHost()
+    host.declare_queue("timed", arguments=LINGER)
+    host.declare_queue("at once", auto_delete=True, arguments={"qpid.auto_delete_timeout": 0})
+    host.declare_queue("stays", arguments={"qpid.auto_delete_timeout": 0})
+    for name in ("timed", "at once", "stays"):
+        leave(host, name)
+    assert list(host.queues) == ["timed", "stays"]
+    assert (host.expire(0.0), host.expire(5.0)) == (5.0, None)
+    assert list(host.queues) == ["stays"]
+
+
+def test_the_default_exchange_knows_every_queue_by_its_name() -> None:
+    queues = {"a": Queue("a")}
+    exchange = Default(queues)
+    assert list(exchange.route(message("a"))) == [queues["a"]]
+    assert list(exchange.route(message("b"))) == []
+    queues["b"] = Queue("b")
+    assert list(exchange.route(message("b"))) == [queues["b"]]
+    assert len(exchange) == 2
+    assert queues["a"] in exchange
+    assert exchange.has(queues["a"], "a", None)
+    assert not exchange.has(queues["a"], "b", None)
+    assert exchange.has(queues["a"], None, None)
+    assert exchange.has(None, "b", None)
+    assert exchange.has(None, None, None)
+    assert not Default({}).has(None, None, None)
+
+
+ME, YOU = Owner(SESSION), Owner(SESSION)
+
+
+@pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
+@pytest.mark.rule("exchange.declare.durable.support", "exchange.declare.durable.sticky", "exchange.declare.auto-delete.sticky")
+def test_declaring_again_changes_nothing(kind: str) -> None:
+    host = durable_host()
+    host.declare_exchange("x", kind, "amq.direct", durable=True)
+    assert journalled(host) == [ExchangeDeclared("h", "x", kind, "amq.direct")]
+    for alternate in ("amq.direct", "", None):
+        assert host.declare_exchange("x", kind, alternate, durable=False, auto_delete=True) == 0
+    host.declare_exchange("x", passive=True)
+    host.declare_exchange("x", kind, "whatever", passive=True, arguments={"a": 1})
+    assert exchange_result(host, "x") == ExchangeQueryResult(kind, True, False, Map())
+    host.declare_exchange("t", kind, auto_delete=True)
+    host.declare_exchange("t", kind, durable=True)
+    assert not exchange_result(host, "t").durable
+    assert journalled(host) == []
+    assert [host.exchanges[name].auto_delete for name in "xt"] == [False, True]
+
+
+@pytest.mark.rule("exchange.declare.type.typed")
+def test_a_passive_declare_of_another_type_is_refused() -> None:
+    refused = refusal(VirtualHost().declare_exchange, "amq.direct", "topic", passive=True)
+    assert refused.condition is conditions.EXCHANGE_DECLARE_OTHER_TYPE
+
+
+@pytest.mark.rule("exchange.default-access")
+def test_nobody_changes_the_default_exchange() -> None:
+    host = VirtualHost()
+    host.declare_queue("q")
+    for call in (
+        lambda: host.declare_exchange("", "direct"),
+        lambda: host.declare_exchange(None, "direct", passive=True),
+        lambda: host.delete_exchange(""),
+        lambda: host.bind("q", "", "k"),
+        lambda: host.unbind("q", None, "q"),
+    ):
+        assert code_of(refusal(call), "spec") == 542
+    publish(host, "", "q")
+    assert host.messages == 1
+
+
+@pytest.mark.rule("exchange.declare.minimum", "queue.declare.minimum-queues", "exchange.bind.binding-count")
+def test_there_is_room_for_more_than_the_specification_asks() -> None:
+    host = VirtualHost()
+    for at in range(20):
+        host.declare_exchange(f"x{at}", "direct")
+    for at in range(300):
+        host.declare_queue(f"q{at}")
+    for at in range(20):
+        host.bind("q0", f"x{at}", "k")
+    assert (len(host.exchanges), len(host.queues), host.bindings) == (24, 300, 20)
+
+
+def test_a_deleted_exchange_takes_its_bindings_along() -> None:
+    host = durable_host()
+    host.declare_exchange("x", "topic", durable=True)
+    host.declare_queue("q", durable=True)
+    host.bind("q", "x", "k", {"x-qpid-no-local": True})
+    journalled(host)
+    host.delete_exchange("x")
+    assert journalled(host) == [ExchangeDeleted("h", "x")]
+    assert (host.bindings, host.argument_octets, host.queues["q"].bindings) == (0, 0, {})
+    assert exchange_result(host, "x") == ExchangeQueryResult(not_found=True)
+
+
+def test_an_exchange_that_goes_with_its_last_binding() -> None:
+    host = durable_host()
+    host.declare_exchange("x", "direct", durable=True, auto_delete=True)
+    host.declare_queue("q", durable=True)
+    host.delete_queue("q")
+    assert "x" in host.exchanges
+    host.declare_queue("q", durable=True)
+    host.bind("q", "x", "k")
+    host.bind("q", "x", "l")
+    journalled(host)
+    host.unbind("q", "x", "k")
+    assert journalled(host) == [Unbound("h", "x", "q", "k")]
+    host.unbind("q", "x", "l")
+    assert journalled(host) == [Unbound("h", "x", "q", "l"), ExchangeDeleted("h", "x")]
+    assert "x" not in host.exchanges
+
+
+def test_an_auto_delete_exchange_goes_when_its_last_queue_does() -> None:
+    host = VirtualHost()
+    host.declare_exchange("x", "direct", auto_delete=True)
+    host.declare_queue("q")
+    host.bind("q", "x", "k")
+    host.delete_queue("q")
+    assert "x" not in host.exchanges
+
+
+@pytest.mark.rule("exchange.delete.exchange.used-as-alternate")
+def test_an_exchange_that_is_an_alternate_stays_until_it_is_none() -> None:
+    host = VirtualHost()
+    host.declare_exchange("dead", "fanout", auto_delete=True)
+    host.declare_queue("letters")
+    host.bind("letters", "dead")
+    host.declare_queue("q", "dead")
+    host.declare_exchange("x", "direct", "dead")
+    host.unbind("letters", "dead")
+    calls: list[Any] = [lambda: host.delete_queue("q"), lambda: host.delete_exchange("x")]
+    for last in calls:
+        assert refusal(host.delete_exchange, "dead").condition is conditions.EXCHANGE_DELETE_ALTERNATE
+        last()
+    assert "dead" not in host.exchanges
+
+
+@pytest.mark.rule("exchange.bind.durable-exchange")
+@pytest.mark.parametrize("durable_queue", [True, False])
+@pytest.mark.parametrize("durable_exchange", [True, False])
+def test_a_binding_is_durable_when_both_ends_are(durable_queue: bool, durable_exchange: bool) -> None:
+    host = durable_host()
+    host.declare_exchange("x", "direct", durable=durable_exchange)
+    host.declare_queue("q", durable=durable_queue)
+    journalled(host)
+    number = host.bind("q", "x", "k", {"x-qpid-no-local": True})
+    both = durable_queue and durable_exchange
+    assert (number != 0) == both
+    assert journalled(host) == ([Bound("h", "x", "q", "k", {"x-qpid-no-local": True})] if both else [])
+    assert host.bind("q", "x", "k", {"x-qpid-no-local": False}) == 0
+    host.unbind("q", "x", "k")
+    assert journalled(host) == ([Unbound("h", "x", "q", "k")] if both else [])
+
+
+@pytest.mark.rule("exchange.bind.duplicates")
+def test_a_duplicate_is_no_error_and_changes_no_argument_not_even_to_a_wrong_one() -> None:
+    host = VirtualHost()
+    host.declare_queue("q")
+    host.bind("q", "amq.match", "k", {"x-match": "all", "a": 1})
+    others: list[dict[str, Any]] = [{"x-match": "any", "b": 1}, {}, {"x-match": "nonsense"}]
+    for arguments in others:
+        assert host.bind("q", "amq.match", "k", arguments) == 0
+    found = host.exchange("amq.match")
+    assert found is not None
+    assert [binding.arguments for binding in found] == [{"x-match": "all", "a": 1}]
+    assert host.bindings == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.fronts.sessions.reception import Reception
+from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Entry, Intake, Message

@@ -25,7 +25,7 @@ from tests.spark.live.stage import (
     source,
 )
 
-from amqp_sansio.broker.fronts.sessions import front
+from amqp_sansio.broker.fronts.sessions import commands
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.identity import SOURCE, branch, new_owner
 from amqp_sansio.spark.live.options import BRANCH_TIMEOUT
@@ -102,10 +102,10 @@ def left(place: Path) -> list[Path]:
 
 
 def without_dtx(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in list(front.COMMANDS):
+    for each in list(commands.COMMANDS):
         if each.VERB.startswith("dtx."):
-            monkeypatch.delitem(front.COMMANDS, each)
-    assert dtx.Start not in front.COMMANDS
+            monkeypatch.delitem(commands.COMMANDS, each)
+    assert dtx.Start not in commands.COMMANDS
 
 
 def test_a_broker_without_branches(

@@ -9,12 +9,11 @@ from unittest.mock import patch
 
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.consumer import Consumer
-from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+from amqp_sansio.broker.fronts.sessions.holder import Consumer, SessionHolder
 from amqp_sansio.broker.journal import BranchPrepared, Dequeued, Entry, Journal, Operation
 from amqp_sansio.broker.model.message import ACQUIRED, Line
 from amqp_sansio.broker.model.queueing import Traffic
-from amqp_sansio.broker.transactions.transaction_buffer import Work
+from amqp_sansio.broker.transactions import Work
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
 

@@ -16,7 +16,7 @@ from amqp_sansio.adapters.asyncio.server import Server, _Socket
 from amqp_sansio.adapters.base_server import Place
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.broker import Broker, Peer, encode_entry, encode_snapshot
-from amqp_sansio.broker.model.hints import Hint
+from amqp_sansio.broker.model.arguments import Hint
 from amqp_sansio.broker.snapshot import conclude
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import load

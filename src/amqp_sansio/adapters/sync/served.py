@@ -12,7 +12,7 @@ import attrs
 
 from amqp_sansio.adapters.sync.server import Server
 from amqp_sansio.broker import Broker, BrokerConfig, Kind, Peer, Rule, Rules, Verb
-from amqp_sansio.broker.access.rule import LEGAL
+from amqp_sansio.broker.access import LEGAL
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.config import ServerConfig, ServerMechanism
 from amqp_sansio.conversation.hosting import Host

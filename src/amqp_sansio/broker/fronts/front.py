@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
-from amqp_sansio.broker.access.rule import Kind, Request, Verb
+from amqp_sansio.broker.access import Kind, Request, Verb
 from amqp_sansio.broker.model.subscribers import Consumer
 from amqp_sansio.events import Authenticated, ConnectionClosed, Event, OpenRequested
 from amqp_sansio.spec.codes import CloseCode
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.access.guard import Guard
+    from amqp_sansio.broker.access import Guard
     from amqp_sansio.broker.broker import Broker, Peer
-    from amqp_sansio.broker.durable_state import Needed, Rebuilding
-    from amqp_sansio.broker.model.form import Form
+    from amqp_sansio.broker.model.message import Form
+    from amqp_sansio.broker.snapshot import Needed, Rebuilding
     from amqp_sansio.engine.server_handshake import ServerHandshake
 
 Plain = Mapping[str, Any]  # Any: claims to be what `take` returned

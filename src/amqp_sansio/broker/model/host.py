@@ -1,13 +1,23 @@
-"""Virtual hosts, with the commands of classes exchange and queue."""
+"""A virtual host: the commands of classes exchange and queue, owners, and the effects of deletions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
-from amqp_sansio.broker.journal import Bound, ExchangeDeclared, Journal, Operation, QueueDeclared
+from amqp_sansio.broker.journal import (
+    Bound,
+    ExchangeDeclared,
+    ExchangeDeleted,
+    Journal,
+    Operation,
+    QueueDeclared,
+    QueueDeleted,
+    Unbound,
+)
 from amqp_sansio.broker.model.arguments import (
     UNFILTERED,
     octets_of,
@@ -15,30 +25,29 @@ from amqp_sansio.broker.model.arguments import (
     read_queue_arguments,
     refuse_unknown,
 )
-from amqp_sansio.broker.model.last_values import LastValues
+from amqp_sansio.broker.model.exchange import FILTERS, TYPES, Binding, Exchange, Filter
 from amqp_sansio.broker.model.message import Intake
-from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.model.shares import Shares
+from amqp_sansio.broker.model.queue_options import LastValues, Numbering, Shares
+from amqp_sansio.broker.model.queueing import Traffic
 from amqp_sansio.broker.model.subscribers import browses
-from amqp_sansio.broker.model.topology import TYPES, Topology
-from amqp_sansio.broker.routing.filters import FILTERS, Filter
 from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors.core import many
+from amqp_sansio.kernel.timers import Countdowns, earliest
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.values import Map, Value
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.subscribers import Consumer
-    from amqp_sansio.broker.routing.exchange import Exchange
+
 
 Arguments = Mapping[str, Value] | None
 
 
-class VirtualHost(Topology):
+class VirtualHost(Traffic):
     """A virtual host: exchanges, queues, bindings and messages, separate from those of every other.
 
     The methods that implement a command take its fields in order: `delete_exchange(*command.values())`.  They raise `Refused`,
@@ -61,6 +70,14 @@ class VirtualHost(Topology):
         self.error_codes: Final[ErrorCodes] = error_codes
         self.selectable: Final = Selectable()
         """The properties of its messages as selectors see them."""
+        self.bindings = 0
+        """The number of bindings, without those of the default exchange."""
+        self.binding_words = 0
+        """Words in keys and headers in arguments by which exchanges index their bindings."""
+        self.argument_octets = 0
+        """The octets of the arguments of all exchanges, queues and bindings."""
+        self._owned: Final[dict[Owner, dict[Queue, None]]] = {}
+        self._lingering: Final[Countdowns[Queue]] = Countdowns()
 
     # --- exchanges --------------------------------------------------------------------------------------------------------
 
@@ -325,6 +342,142 @@ class VirtualHost(Topology):
         self._lingering.stop(found)
         return found
 
+    # --- bindings ---------------------------------------------------------------------------------------------------------
+
+    def _unbind(self, binding: Binding, operations: list[Operation], told: bool = True) -> None:
+        """Removes a binding, and the exchange with its last one; `told`: the journal records the unbinding."""
+        exchange = binding.exchange
+        self._unbound(binding)
+        if told and exchange.durable and binding.queue.durable:
+            operations.append(Unbound(self.name, exchange.name, binding.queue.name, binding.key))
+        self._auto_delete(exchange, operations)
+
+    def _unbound(self, binding: Binding) -> None:
+        exchange = binding.exchange
+        exchange.unbind(binding.queue, binding.key)
+        self.bindings -= 1
+        self.binding_words -= exchange.words(binding.key, binding.arguments)
+        self.argument_octets -= octets_of(binding.arguments)
+
+    def _auto_delete(self, exchange: Exchange, operations: list[Operation]) -> None:
+        """Deletes an exchange that ends with its last binding, unless it is an alternate: then with the last of its users."""
+        if _spent(exchange):
+            self._remove_exchange(exchange, operations)
+
+    # --- deletions ------------------------------------------------------------------------------------------------------------
+
+    def _remove_exchange(self, exchange: Exchange, operations: list[Operation]) -> None:
+        """Removes an exchange, and then each exchange that was auto-delete and only used as its alternate, in a chain."""
+        gone: Exchange | None = exchange
+        while gone is not None and self.exchanges.pop(gone.name, None) is not None:
+            for binding in list(gone):
+                self._unbound(binding)
+            self.argument_octets -= octets_of(gone.arguments)
+            if gone.durable:
+                operations.append(ExchangeDeleted(self.name, gone.name))
+            alternate = gone.alternate
+            if alternate is not None:
+                alternate.alternates -= 1
+            gone = alternate if alternate is not None and _spent(alternate) else None
+
+    def _drop(self, queue: Queue, by: Owner | None = None) -> int:
+        """Removes a queue: its bindings too, its messages to the alternate exchange.
+
+        Notifies its subscribers, except those of the session that deletes it.
+        """
+        self._lingering.stop(queue)
+        if queue.owner is not None:
+            owned = self._owned.get(queue.owner)
+            if owned is not None:
+                owned.pop(queue, None)
+                if not owned:
+                    del self._owned[queue.owner]
+        if queue.deleted:
+            return 0
+        operations: list[Operation] = []
+        del self.queues[queue.name]
+        self.no_local -= queue.no_local
+        self.dispatchable.pop(queue, None)
+        if queue.durable:
+            operations.append(QueueDeleted(self.name, queue.name))
+        for binding in list(queue.bindings.values()):
+            self._unbind(binding, operations, told=False)
+        self.argument_octets -= octets_of(queue.arguments)
+        queue.deleted = True
+        if queue.shortened is not None:
+            queue.shortened(queue)
+        number = self._move(queue.waiting(), operations, gone=partial(self._dispense, queue.alternate))
+        consumers = list(queue.dispatcher.consumers) if queue.dispatcher is not None else []
+        for consumer in consumers:
+            queue.unsubscribe(consumer)
+        for consumer in consumers:
+            consumer.gone(queue, by)
+        return number
+
+    def _dispense(self, alternate: Exchange | None) -> int:
+        """Notes that a queue that is gone has no more messages for its alternate exchange."""
+        operations: list[Operation] = []
+        if alternate is not None:
+            alternate.alternates -= 1
+            self._auto_delete(alternate, operations)
+        return self.journal.write(*operations)
+
+    # --- ownership and auto-delete --------------------------------------------------------------------------------------------
+
+    def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
+        """Removes a consumer.  Deletes an auto-delete queue with its last consumer, unless it ends with its owner."""
+        was = queue.subscribers
+        queue.unsubscribe(consumer)
+        if was and not queue.subscribers and queue.auto_delete and queue.owner is None and not queue.deleted:
+            return self.left(queue)
+        return 0
+
+    def owned(self, owner: Owner) -> Iterable[Queue]:
+        """Returns the queues that are exclusive to an owner."""
+        return self._owned.get(owner, ())
+
+    def owner_ended(self, owner: Owner) -> None:
+        """Ends the ownership of a session or connection: exclusive queues become free or, if auto-delete, are deleted."""
+        for queue in list(self._owned.pop(owner, ())):
+            queue.owner = None
+            if queue.auto_delete:
+                self.left(queue)
+
+    def unused(self, queue: Queue, was_owned: bool) -> bool:
+        """Returns whether a restored queue is unused: its owner no longer exists, or it lingers and has no consumer.
+
+        It is not known since when.
+        """
+        if queue.owner is not None:
+            return False
+        return was_owned or (queue.linger > 0 and not queue.subscribers)
+
+    def left(self, queue: Queue) -> int:
+        """Handles an auto-delete queue that is no longer used: it goes at once, or `linger` seconds after the next `expire`."""
+        if not queue.linger:
+            return self._drop(queue)
+        self._lingering.begin(queue, queue.linger)
+        return 0
+
+    @property
+    def due(self) -> float | None:
+        """The moment to call `expire`: at once when a period must start, None when nothing will expire."""
+        return earliest(self.next_expiry, self._lingering.next)
+
+    def expire(self, now: float) -> float | None:
+        """Removes expired messages, and queues whose time is over; returns the next moment, None for never."""
+        self.expire_messages(now)
+        for queue in self._lingering.due(now):
+            if not queue.subscribers:
+                self._drop(queue)
+        return self.due
+
+    def _own(self, queue: Queue, owner: Owner | None) -> None:
+        if owner is not None:
+            queue.owner = owner
+            self._owned.setdefault(owner, {})[queue] = None
+            self._lingering.stop(queue)
+
     # --- internals ------------------------------------------------------------------------------------------------------------
 
     def _found(self, queue: str | None, owner: Owner | None, missing: Condition, empty: Condition, owned: Condition) -> Queue:
@@ -361,3 +514,8 @@ class VirtualHost(Topology):
 def _free(queue: Queue, owner: Owner | None) -> bool:
     """Returns whether no other owner has the queue exclusively."""
     return queue.owner is None or queue.owner in (owner, connection_of(owner))
+
+
+def _spent(exchange: Exchange) -> bool:
+    """Returns whether an exchange that ends with its last binding has neither bindings nor users as an alternate."""
+    return exchange.auto_delete and exchange.was_bound and not len(exchange) and not exchange.alternates

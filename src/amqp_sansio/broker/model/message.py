@@ -5,79 +5,143 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.broker.model.properties import DEFAULT_PRIORITY, Properties
+import attrs
+
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.errors.core import many
-from amqp_sansio.kernel.value import Value as Fields
+from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.form import Form
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.spec.values import Map
 
 
-class Envelope(Fields):
+NO_HEADERS: Final = Map()
+DEFAULT_PRIORITY: Final = 4
+"""The default of a message whose publisher gave none; a form may define another."""
+
+
+@attrs.frozen
+class Properties:
+    """The properties that families have in common, as the publisher gave them; decoded on demand.
+
+    None, "" or an empty map: the publisher did not set it.
+    """
+
+    exchange: str = ""
+    """The exchange to which it was published."""
+    routing_key: str = ""
+    persistent: bool = False
+    """Whether delivery-mode makes it survive a failure, on a durable queue."""
+    priority: int | None = None
+    """As the publisher set it, even above 9."""
+    redelivered: bool = False
+    ttl: int | None = None
+    """In milliseconds."""
+    timestamp: int | None = None
+    """POSIX time in the publisher's unit, seconds or milliseconds."""
+    expiration: int | None = None
+    """A moment in the same unit."""
+    message_id: str = ""
+    """As text, whatever type the form uses."""
+    correlation_id: bytes | None = None
+    reply_to: tuple[str, str] | None = None
+    """An exchange and a routing key."""
+    content_type: str | None = None
+    content_encoding: str | None = None
+    user_id: bytes = b""
+    """The publisher by its own claim."""
+    app_id: bytes | None = None
+    headers: Map = NO_HEADERS
+    """The application headers, which headers exchanges and selectors match."""
+
+
+def length_of(octets: bytes | None) -> str:
+    """Returns octets in a repr: only their length."""
+    return f"{octets}" if octets is None else f"<{len(octets)} octets>"
+
+
+class Form:
+    """The form of one family, one object for all its messages; compared by identity.
+
+    A base class rather than a protocol: each message makes calls to it.  `header` is always the `Envelope.header` of a message
+    in this form.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+        """The name of the family, by which a journal identifies the form of the octets that it keeps."""
+
+    def properties(self, header: bytes) -> Properties:
+        """Returns all properties in the header.  Raises DecodeError when it cannot be read."""
+        raise NotImplementedError
+
+    def headers(self, header: bytes) -> Map:
+        """Returns the application headers alone, an empty map when there are none.  Raises DecodeError."""
+        raise NotImplementedError
+
+    def marked(self, header: bytes) -> bytes:
+        """Returns the header with the redelivered mark, otherwise unchanged.  Raises DecodeError."""
+        raise NotImplementedError
+
+    def headed(self, header: bytes, name: str, value: int) -> bytes:
+        """Returns the header with one more application header, otherwise unchanged.  Raises DecodeError."""
+        raise NotImplementedError
+
+    def envelope(self, header: bytes, empty_body: bool) -> Envelope:
+        """Returns the envelope of a header that was stored as it was to be delivered.  Raises DecodeError.
+
+        `empty_body`: there was a body, of 0 octets.
+        """
+        raise NotImplementedError
+
+    def written(self, properties: Properties) -> bytes:
+        """Encodes the properties of a message from another family; drops those that this form cannot express.
+
+        Never raises: the client here is not to blame for another family's publisher.
+        """
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<Form of {self.name}>"
+
+
+@attrs.define
+class Envelope:
     """The contents of a message header, decoded once; messages with the same header to the same exchange share it.
 
     It has what the model needs of every message; all else stays in the publisher's octets, which `form` can read.
     """
 
-    __slots__ = (
-        "_others", "_redelivered_header", "discard_unroutable", "empty_body", "exchange", "form", "header", "immediate",
-        "persistent", "priority", "redelivered", "routing_key", "size", "ttl", "user_id",
-    )  # fmt: skip
-    FIELDS: ClassVar[tuple[str, ...]] = (
-        "form", "header", "exchange", "routing_key", "priority", "persistent", "redelivered", "user_id", "ttl",
-        "discard_unroutable", "immediate", "empty_body",
-    )  # fmt: skip
-    SECRETS: ClassVar[frozenset[str]] = frozenset({"header"})
-
-    def __init__(
-        self,
-        form: Form,
-        header: bytes,
-        exchange: str = "",
-        routing_key: str = "",
-        priority: int = DEFAULT_PRIORITY,
-        persistent: bool = False,
-        redelivered: bool = False,
-        user_id: bytes = b"",
-        ttl: int | None = None,
-        discard_unroutable: bool = False,
-        immediate: bool = False,
-        empty_body: bool = False,
-    ) -> None:
-        self.form: Final = form
-        """The form in which the header is written: that of its publisher's family."""
-        self.header: Final = header
-        """The header, in the octets in which it is delivered to its publisher's family."""
-        self.exchange: Final = exchange
-        """The exchange to which the message was published."""
-        self.routing_key: Final = routing_key
-        self.priority: Final = priority
-        """0 to 9."""
-        self.persistent: Final = persistent
-        self.redelivered: Final = redelivered
-        """Whether it arrived marked as redelivered, and so is delivered with the mark."""
-        self.user_id: Final = user_id
-        """The publisher by its own claim; b"" without one."""
-        self.ttl: Final = ttl
-        """In milliseconds; None: for ever."""
-        self.discard_unroutable: Final = discard_unroutable
-        self.immediate: Final = immediate
-        self.empty_body: Final = empty_body
-        """Whether it arrived with an explicit body of 0 octets instead of none, and is delivered with one."""
-        self.size: Final = len(header)
-        self._redelivered_header = header if redelivered else b""
-        self._others: dict[tuple[Form, bool], bytes] | None = None
+    form: Final[Form]
+    """The form in which the header is written: that of its publisher's family."""
+    header: Final[bytes] = attrs.field(repr=length_of)
+    """The header, in the octets in which it is delivered to its publisher's family."""
+    exchange: Final[str] = ""
+    """The exchange to which the message was published."""
+    routing_key: Final[str] = ""
+    priority: Final[int] = DEFAULT_PRIORITY
+    """0 to 9."""
+    persistent: Final[bool] = False
+    redelivered: Final[bool] = False
+    """Whether it arrived marked as redelivered, and so is delivered with the mark."""
+    user_id: Final[bytes] = b""
+    """The publisher by its own claim; b"" without one."""
+    ttl: Final[int | None] = None
+    """In milliseconds; None: for ever."""
+    discard_unroutable: Final[bool] = False
+    immediate: Final[bool] = False
+    empty_body: Final[bool] = False
+    """Whether it arrived with an explicit body of 0 octets instead of none, and is delivered with one."""
+    _redelivered_header: bytes = attrs.field(default=b"", init=False, eq=False, repr=False)
+    _others: dict[tuple[Form, bool], bytes] | None = attrs.field(default=None, init=False, eq=False, repr=False)
 
     @property
     def redelivered_header(self) -> bytes:
         """The header with the redelivered mark, made when first needed."""
         if not self._redelivered_header:
-            self._redelivered_header = self.form.marked(self.header)
+            self._redelivered_header = self.header if self.redelivered else self.form.marked(self.header)
         return self._redelivered_header
 
     def header_in(self, form: Form, redelivered: bool) -> bytes:
@@ -118,7 +182,7 @@ class Message:
         self.number: Final = number
         self.envelope: Final = envelope
         self.body: Final = body
-        self.size: Final = envelope.size + len(body)
+        self.size: Final = len(envelope.header) + len(body)
         """Octets of header and body."""
         self.expires = expires
         """When it expires; None: never, or its time has not begun (`Traffic.begin_ttl`)."""

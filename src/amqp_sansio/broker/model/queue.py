@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Cursor, Entry, Line, Message
-from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import Owner, published_by
-from amqp_sansio.broker.model.shares import Shares
+from amqp_sansio.broker.model.queue_options import LastValues, Numbering, Shares
 from amqp_sansio.broker.model.subscribers import Asks, Consumer, Passed, Rank, browses
 from amqp_sansio.errors.core import many
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.routing.exchange import Binding, Exchange
+    from amqp_sansio.broker.model.exchange import Binding, Exchange
 
 MOST_LEVELS: Final = 10
 """Priorities are 0 to 9."""
@@ -665,7 +663,7 @@ class Dispatcher:
         entry = found[1]
         cost = 1
         if consumer.selective:
-            cost += entry.message.envelope.size // LOOK_OCTETS
+            cost += len(entry.message.envelope.header) // LOOK_OCTETS
             if not consumer.selects(entry):
                 cursor.see(*found)
                 among.move_to_end(consumer)

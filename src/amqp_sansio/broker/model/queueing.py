@@ -1,28 +1,32 @@
-"""The traffic of a virtual host: how messages enter and leave queues, under limits, with journal and expiry."""
+"""The traffic of a virtual host: how messages are routed, enter and leave queues, under limits, with journal and expiry."""
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
+
+import attrs
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import Dequeued, Enqueued, Journal, MessageStored, Operation
+from amqp_sansio.broker.model.exchange import ALIASES, PREDECLARED, STEPS, Exchange
 from amqp_sansio.broker.model.expiry import Expiry
-from amqp_sansio.broker.model.last_values import ReadHeaders
 from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Entry, Intake, Message
 from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
+from amqp_sansio.broker.model.queue_options import ReadHeaders
+from amqp_sansio.broker.model.subscribers import Asks
 from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.broker.routing.exchange import Exchange
 
 _position: Final = attrgetter("position")
 Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
@@ -41,6 +45,52 @@ SLICE: Final = 16
 """The most deliveries of one queue before another gets its turn."""
 
 
+Rejection: TypeAlias = Literal["unroutable", "immediate"]
+UNROUTABLE: Final = "unroutable"
+"""No queue for the message."""
+IMMEDIATE: Final = "immediate"
+"""Queues exist, but no subscriber that could take the message at once."""
+
+
+@attrs.define
+class Routed:
+    """The routing of a message: the `queues` that get it or, without any, perhaps a `reject` for its publisher."""
+
+    queues: Final[Sequence[Queue]]
+    reject: Final[Rejection | None] = None
+
+
+DROPPED: Final = Routed(())
+
+
+class Default(Exchange):
+    """The default exchange, without a name: every queue is bound to it by its own name, irrevocably."""
+
+    __slots__ = ("_named",)
+    TYPE: ClassVar[str] = "direct"
+
+    def __init__(self, queues: Mapping[str, Queue]) -> None:
+        super().__init__("", durable=True)
+        self._named: Final = queues
+
+    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
+        queue = self._named.get(message.envelope.routing_key)
+        return (queue,) if queue is not None else ()
+
+    def has(self, queue: Queue | None, key: str | None, arguments: Map | None) -> bool:
+        if arguments:
+            return False
+        if queue is None:
+            return bool(self._named) if key is None else key in self._named
+        return key in (None, queue.name)
+
+    def __contains__(self, queue: object) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+
 class Traffic:
     """The messages of one virtual host, with their sizes and limits.
 
@@ -49,6 +99,14 @@ class Traffic:
 
     def __init__(self, name: str, journal: Journal, limits: BrokerLimits, intake: Intake) -> None:
         self.limits: Final = limits
+        self.queues: Final[dict[str, Queue]] = {}
+        self.default: Final = Default(self.queues)
+        self.exchanges: Final[dict[str, Exchange]] = {name: kind(name, durable=True) for name, kind in PREDECLARED.items()}
+        """The exchanges by name, without the default exchange."""
+        self.no_local = 0
+        """The number of queues that ignore what their owner's connection publishes."""
+        self.dropped = 0
+        """Published messages that reached no queue, and that no message.reject reported to their publishers."""
         self.messages = 0
         """The messages on all queues; a message on several counts on each."""
         self.octets = 0
@@ -118,6 +176,49 @@ class Traffic:
         """Returns whether the host has room for this number of copies of the message."""
         octets = self.octets + message.size * copies
         return self.messages + copies <= self.limits.host_messages and octets <= self.limits.host_octets
+
+    # --- routing ------------------------------------------------------------------------------------------------------------
+
+    def exchange(self, name: str | None) -> Exchange | None:
+        """Returns the exchange of that name, the default one for "" and None.  None when there is none."""
+        return self.exchanges.get(ALIASES.get(name, name)) if name else self.default
+
+    def destination(self, name: str | None) -> Exchange:
+        """Returns the exchange to which a transfer goes.  Raises Refused (404)."""
+        exchange = self.exchange(name)
+        if exchange is None:
+            raise Refused(conditions.TRANSFER_NO_EXCHANGE, exchange=name, legal=self._named_exchanges())
+        return exchange
+
+    def route(self, exchange: Exchange, message: Message, explicit: bool = True) -> Routed:
+        """Decides what happens to a message published to an exchange.  `explicit`: it is accepted or rejected by command.
+
+        Dispatch a queue before the next message is routed to it, so that an immediate one sees the credit that is left.
+        """
+        queues = exchange.route(message, self.limits.routing_steps)
+        envelope = message.envelope
+        if envelope.immediate:
+            asks = Asks(self.limits.routing_steps)
+            if queues and all(queue.able(message, asks) for queue in queues):
+                return Routed(queues)
+            why: Rejection = IMMEDIATE if queues else UNROUTABLE
+        elif queues:
+            return Routed(queues)
+        else:
+            why = UNROUTABLE
+        if envelope.discard_unroutable:
+            return DROPPED
+        if explicit:
+            return Routed((), why)
+        alternate = exchange.alternate
+        if alternate is not None:  # one hop
+            queues = alternate.route(message, self.limits.routing_steps)
+            if queues:
+                return Routed(queues)
+        return DROPPED
+
+    def _named_exchanges(self) -> str:
+        return f'"" and the names of {len(self.exchanges)} exchanges'
 
     # --- in ---------------------------------------------------------------------------------------------------------------
 
@@ -227,7 +328,7 @@ class Traffic:
         """
         rejected = [entry for entry in entries if entry.state == ACQUIRED]
         routes = Letters(self.limits)
-        if len(rejected) <= MOVED and sum([entry.message.envelope.size for entry in rejected]) <= MOVED_OCTETS:
+        if len(rejected) <= MOVED and sum([len(entry.message.envelope.header) for entry in rejected]) <= MOVED_OCTETS:
             letters = ((each.message, [to for to in routes.of(each) if takes_letter(to, each)]) for each in rejected)
             self.admit(letters, letters=True)
         return self._move(rejected, [], rejected=True)
@@ -386,7 +487,7 @@ class Traffic:
         for queue in queues:
             if queue.numbering is None:
                 continue
-            left -= message.envelope.size
+            left -= len(message.envelope.header)
             if left < 0:
                 plain.append(queue)
                 continue
@@ -600,7 +701,7 @@ class Letters:
             entry = self.waiting.popleft()
             if entry.state == GONE:  # it expired meanwhile
                 continue
-            octets -= entry.message.envelope.size
+            octets -= len(entry.message.envelope.header)
             yield entry
             if octets <= 0 or self._costly < costly:
                 return

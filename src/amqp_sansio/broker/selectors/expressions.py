@@ -1,4 +1,4 @@
-"""Expressions of a selector and their values (JMS 1.1, section 3.8.1).
+"""Expressions of a selector and their values (JMS 1.1, section 3.8.1), and patterns of LIKE.
 
 A value is a string, a number (int: exact, 64 bits; float: approximate), a boolean, or None: NULL for values, *unknown* for
 conditions, in SQL's three-valued logic.  Nothing here raises for any message: the result is None instead.  Expressions are only
@@ -11,7 +11,110 @@ from collections.abc import Callable, Mapping
 from operator import ge, gt, le, lt
 from typing import ClassVar, Final, TypeAlias
 
-from amqp_sansio.broker.selectors.like import Pattern
+import attrs
+
+
+class SelectorError(ValueError):
+    """An invalid selector: `reason` is the fault, `at` its position (an index into the text, from 0)."""
+
+    def __init__(self, reason: str, at: int) -> None:
+        super().__init__(f"{reason} at character {at + 1}")
+        self.reason: Final = reason
+        self.at: Final = at
+
+
+class Pattern:
+    """A pattern of LIKE: `_` is any one character, `%` any sequence of them; the escape character makes the next one literal.
+
+    Matching costs at most the length of the text times the length of the pattern / 64.
+
+    The pattern is split at each `%` into pieces.  The first must match at the start of the text, the last at its end, and each
+    of the others at its first occurrence: if the pieces fit at all, they fit that way.
+    """
+
+    __slots__ = ("_first", "_last", "_least", "_middle", "by_character")
+
+    def __init__(self, pattern: str, escape: str | None = None, at: int = 0) -> None:
+        pieces: list[list[str | None]] = [[]]
+        characters = iter(pattern)
+        for character in characters:
+            if character == escape:
+                literal = next(characters, None)
+                if literal not in ("%", "_", escape):
+                    raise SelectorError("in a pattern only %, _ and the escape character can be escaped", at)
+                pieces[-1].append(literal)
+            elif character == "%":
+                pieces.append([])
+            else:
+                pieces[-1].append(None if character == "_" else character)
+        self._first: Final = _Piece(pieces[0])
+        self._last: Final = _Piece(pieces[-1]) if len(pieces) > 1 else None
+        """None without any `%`."""
+        self._middle: Final = tuple([_Piece(piece) for piece in pieces[1:-1] if piece])
+        self._least: Final = sum(map(len, pieces))
+        self.by_character: Final = bool([piece for piece in pieces[1:-1] if None in piece])
+        """Whether it must look at each character of a text: some `_` is between two `%`."""
+
+    def matches(self, text: str) -> bool:
+        """Returns whether the pattern matches the whole text."""
+        size, last = len(text), self._last
+        if last is None:
+            return size == self._least and self._first.stands(text, 0)
+        if size < self._least or not self._first.stands(text, 0) or not last.stands(text, size - last.size):
+            return False
+        at, stop = self._first.size, size - last.size
+        for piece in self._middle:
+            at = piece.end_of_next(text, at, stop)
+            if at < 0:
+                return False
+        return True
+
+
+class _Piece:
+    """A piece between two `%`: characters, with None for any one."""
+
+    __slots__ = ("_bits", "_fixed", "_holes", "_runs", "size")
+
+    def __init__(self, characters: list[str | None]) -> None:
+        self.size: Final = len(characters)
+        self._fixed: Final = "".join([each for each in characters if each is not None]) if None not in characters else None
+        self._runs: Final = tuple(_runs(characters))
+        self._holes: Final = sum([1 << number for number, each in enumerate(characters) if each is None])
+        bits: dict[str, int] = {}
+        for number, each in enumerate(characters):
+            if each is not None:
+                bits[each] = bits.get(each, self._holes) | 1 << number
+        self._bits: Final = bits
+
+    def stands(self, text: str, at: int) -> bool:
+        """Returns whether it matches at `at`; the text must be long enough."""
+        return all(text.startswith(run, at + start) for start, run in self._runs)
+
+    def end_of_next(self, text: str, at: int, stop: int) -> int:
+        """Returns the end of its next occurrence; -1 when there is none."""
+        if self._fixed is not None:
+            found = text.find(self._fixed, at, stop)
+            return found + self.size if found >= 0 else -1
+        # Bit n of the state: the first n + 1 characters of the piece end here (Baeza-Yates and Gonnet's shift-and).
+        state, whole, bits, holes = 0, 1 << (self.size - 1), self._bits, self._holes
+        for place in range(at, stop):
+            state = ((state << 1) | 1) & bits.get(text[place], holes)
+            if state & whole:
+                return place + 1
+        return -1
+
+
+def _runs(characters: list[str | None]) -> list[tuple[int, str]]:
+    """Returns the fixed parts and their positions."""
+    runs: list[tuple[int, str]] = []
+    start = 0
+    for number, each in enumerate([*characters, None]):
+        if each is None:
+            if number > start:
+                runs.append((start, "".join([one for one in characters[start:number] if one is not None])))
+            start = number + 1
+    return runs
+
 
 Value: TypeAlias = str | int | float | bool | None
 Lookup: TypeAlias = Callable[[str], Value]
@@ -31,52 +134,44 @@ class Expression:
         raise AssertionError  # overridden by each type
 
 
+@attrs.frozen
 class Constant(Expression):
     """A literal."""
 
-    __slots__ = ("constant",)
-
-    def __init__(self, constant: Value) -> None:
-        self.constant: Final = constant
+    constant: Value
 
     def value(self, lookup: Lookup) -> Value:
         return self.constant
 
 
+@attrs.frozen
 class Identifier(Expression):
     """A header field or property of the message."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name: Final = name
+    name: str
 
     def value(self, lookup: Lookup) -> Value:
         return lookup(self.name)
 
 
+@attrs.frozen
 class Not(Expression):
     """NOT: unknown stays unknown; a value that is not a boolean becomes unknown."""
 
-    __slots__ = ("operand",)
-
-    def __init__(self, operand: Expression) -> None:
-        self.operand: Final = operand
+    operand: Expression
 
     def value(self, lookup: Lookup) -> Value:
         truth = self.operand.value(lookup)
         return not truth if isinstance(truth, bool) else None
 
 
+@attrs.frozen
 class _Chain(Expression):
     """Conditions joined by one operator: a deciding one decides; otherwise unknown if one is unknown."""
 
-    __slots__ = ("operands",)
     DECIDES: ClassVar[bool]
     """The value of a condition that decides, whatever the others."""
-
-    def __init__(self, operands: tuple[Expression, ...]) -> None:
-        self.operands: Final = operands
+    operands: tuple[Expression, ...]
 
     def value(self, lookup: Lookup) -> Value:
         decides = self.DECIDES
@@ -91,17 +186,17 @@ class _Chain(Expression):
         return found
 
 
+@attrs.frozen
 class All(_Chain):
     """AND: false if one is false, else unknown if one is unknown, else true."""
 
-    __slots__ = ()
     DECIDES = False
 
 
+@attrs.frozen
 class Any(_Chain):
     """OR: true if one is true, else unknown if one is unknown, else false."""
 
-    __slots__ = ()
     DECIDES = True
 
 
@@ -120,18 +215,16 @@ def _equal(a: Value, b: Value) -> bool | None:
     return a == b
 
 
+@attrs.frozen
 class Comparison(Expression):
     """A comparison: unknown if one value is NULL, false if they are not of like type (section 3.8.1.2).
 
     Only numbers have an order; strings and booleans are equal or not.
     """
 
-    __slots__ = ("left", "operator", "right")
-
-    def __init__(self, operator: str, left: Expression, right: Expression) -> None:
-        self.operator: Final = operator
-        self.left: Final = left
-        self.right: Final = right
+    operator: str
+    left: Expression
+    right: Expression
 
     def value(self, lookup: Lookup) -> Value:
         return compare(self.operator, self.left.value(lookup), self.right.value(lookup))
@@ -161,19 +254,17 @@ ORDERED: Final[Mapping[str, Callable[[float, float], bool]]] = {
 """Operators that only apply to numbers."""
 
 
+@attrs.frozen
 class Between(Expression):
     """`x BETWEEN low AND high`, which means `x >= low AND x <= high` (section 3.8.1.1).
 
     `outside`: `x NOT BETWEEN low AND high`, which means `x < low OR x > high`.
     """
 
-    __slots__ = ("high", "low", "operand", "outside")
-
-    def __init__(self, operand: Expression, low: Expression, high: Expression, outside: bool = False) -> None:
-        self.operand: Final = operand
-        self.low: Final = low
-        self.high: Final = high
-        self.outside: Final = outside
+    operand: Expression
+    low: Expression
+    high: Expression
+    outside: bool = False
 
     def value(self, lookup: Lookup) -> Value:
         value = self.operand.value(lookup)
@@ -186,32 +277,28 @@ class Between(Expression):
         return decided if second is decided else None if first is None or second is None else not decided
 
 
+@attrs.frozen
 class In(Expression):
     """`x IN ('a', 'b')`: unknown for NULL, false for anything but a string."""
 
-    __slots__ = ("operand", "strings")
-
-    def __init__(self, operand: Expression, strings: frozenset[str]) -> None:
-        self.operand: Final = operand
-        self.strings: Final = strings
+    operand: Expression
+    strings: frozenset[str]
 
     def value(self, lookup: Lookup) -> Value:
         value = self.operand.value(lookup)
         return None if value is None else isinstance(value, str) and value in self.strings
 
 
+@attrs.frozen
 class Like(Expression):
     """`x LIKE pattern`: unknown for NULL, false for anything but a string.
 
     Also unknown when the pattern would have to look at each character of a text longer than `most`.
     """
 
-    __slots__ = ("most", "operand", "pattern")
-
-    def __init__(self, operand: Expression, pattern: Pattern, most: int) -> None:
-        self.operand: Final = operand
-        self.pattern: Final = pattern
-        self.most: Final = most
+    operand: Expression
+    pattern: Pattern
+    most: int
 
     def value(self, lookup: Lookup) -> Value:
         value = self.operand.value(lookup)
@@ -220,54 +307,46 @@ class Like(Expression):
         return None if len(value) > self.most and self.pattern.by_character else self.pattern.matches(value)
 
 
+@attrs.frozen
 class IsNull(Expression):
     """`x IS NULL`: never unknown."""
 
-    __slots__ = ("operand",)
-
-    def __init__(self, operand: Expression) -> None:
-        self.operand: Final = operand
+    operand: Expression
 
     def value(self, lookup: Lookup) -> Value:
         return self.operand.value(lookup) is None
 
 
+@attrs.frozen
 class Negative(Expression):
     """`-x`."""
 
-    __slots__ = ("operand",)
-
-    def __init__(self, operand: Expression) -> None:
-        self.operand: Final = operand
+    operand: Expression
 
     def value(self, lookup: Lookup) -> Value:
         number = _number(self.operand.value(lookup))
         return None if number is None else -number if isinstance(number, float) else _long(-number)
 
 
+@attrs.frozen
 class Positive(Expression):
     """`+x`: the number itself."""
 
-    __slots__ = ("operand",)
-
-    def __init__(self, operand: Expression) -> None:
-        self.operand: Final = operand
+    operand: Expression
 
     def value(self, lookup: Lookup) -> Value:
         return _number(self.operand.value(lookup))
 
 
+@attrs.frozen
 class Arithmetic(Expression):
     """`x + y - z` or `x * y / z`, from left to right, as Java computes with long and double.
 
     NULL when an operand is NULL or not a number, and for an exact division by zero.
     """
 
-    __slots__ = ("first", "others")
-
-    def __init__(self, first: Expression, others: tuple[tuple[str, Expression], ...]) -> None:
-        self.first: Final = first
-        self.others: Final = others
+    first: Expression
+    others: tuple[tuple[str, Expression], ...]
 
     def value(self, lookup: Lookup) -> Value:
         found = _number(self.first.value(lookup))

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.broker.model.properties import DEFAULT_PRIORITY
+from amqp_sansio.broker.model.message import DEFAULT_PRIORITY
 from amqp_sansio.broker.selectors.expressions import Value
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.natives import Boolean

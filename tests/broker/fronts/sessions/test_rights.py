@@ -9,13 +9,13 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.broker.access.people import SERVER, may, person, session
 from tests.broker.harness import Client, World, blurt, bodies, done, front
+from tests.broker.people import SERVER, may, person, session
 
 from amqp_sansio import ClientConfig, Session
 from amqp_sansio.broker import Broker, BrokerConfig, Kind, Rule, Rules, Verb, decode_snapshot, encode_snapshot
-from amqp_sansio.broker.access.rule import LEGAL
-from amqp_sansio.broker.fronts.sessions.front import COMMANDS
+from amqp_sansio.broker.access import LEGAL
+from amqp_sansio.broker.fronts.sessions.commands import COMMANDS
 from amqp_sansio.broker.fronts.sessions.rights import BRANCHES, WANTS
 from amqp_sansio.events import ConnectionClosed, ExceptionReceived, ResultReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from amqp_sansio.broker.model.form import Form
-from amqp_sansio.broker.model.message import Envelope
-from amqp_sansio.broker.model.properties import DEFAULT_PRIORITY, NO_HEADERS, Properties
+from amqp_sansio.broker.model.message import DEFAULT_PRIORITY, NO_HEADERS, Envelope, Form, Properties
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.codes import DeliveryMode

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Sequence
+from math import ceil
+from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.fronts.front import Front, Plain, Service
-from amqp_sansio.broker.fronts.sessions import administration, messaging, rights, session_persistence, transacting
-from amqp_sansio.broker.fronts.sessions.form import FORM
+from amqp_sansio.broker.fronts.sessions import rights, session_persistence
+from amqp_sansio.broker.fronts.sessions.commands import execute
+from amqp_sansio.broker.fronts.sessions.form import FORM, NOTHING, envelope_of, rebuilt, user_id_of
 from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder
-from amqp_sansio.broker.fronts.sessions.reception import Reception, publish
 from amqp_sansio.broker.fronts.sessions.throttle import Throttle
 from amqp_sansio.broker.journal import SessionLeft
+from amqp_sansio.broker.model.message import Envelope, Intake, Message
+from amqp_sansio.broker.model.queueing import DROPPED, IMMEDIATE, UNROUTABLE, Rejection
 from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import (
     AttachRequested,
     Authenticated,
@@ -25,71 +30,179 @@ from amqp_sansio.events import (
     SessionDetached,
     TransferReceived,
 )
-from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
-from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.codes import DetachCode, RejectCode
+from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, Transfer
+from amqp_sansio.wire.codec import DEFAULT_READING, Reading
+from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
+from amqp_sansio.wire.primitives import u32
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.access.guard import Guard
+    from amqp_sansio.broker.access import Guard
     from amqp_sansio.broker.broker import Broker, Peer
-    from amqp_sansio.broker.durable_state import Needed, Rebuilding
+    from amqp_sansio.broker.snapshot import Needed, Rebuilding
 
 
-COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] = {  # Any: each row takes its own command
-    message.Subscribe: messaging.subscribe,
-    message.Cancel: messaging.cancel,
-    message.Flow: messaging.flow,
-    message.SetFlowMode: messaging.set_flow_mode,
-    message.Flush: messaging.flush,
-    message.Stop: messaging.stop,
-    message.Accept: messaging.accept,
-    message.Reject: messaging.reject,
-    message.Release: messaging.release,
-    message.Acquire: messaging.acquire,
-    message.Resume: messaging.resume,
-    queue.Declare: administration.declare_queue,
-    queue.Delete: administration.delete_queue,
-    queue.Purge: administration.purge,
-    queue.Query: administration.query_queue,
-    exchange.Declare: administration.declare_exchange,
-    exchange.Delete: administration.delete_exchange,
-    exchange.Query: administration.query_exchange,
-    exchange.Bind: administration.bind,
-    exchange.Unbind: administration.unbind,
-    exchange.Bound: administration.bound,
-    tx.Select: transacting.tx_select,
-    tx.Commit: transacting.tx_commit,
-    tx.Rollback: transacting.tx_rollback,
-    dtx.Select: transacting.dtx_select,
-    dtx.Start: transacting.start,
-    dtx.End: transacting.end,
-    dtx.Prepare: transacting.prepare,
-    dtx.Commit: transacting.commit,
-    dtx.Rollback: transacting.rollback,
-    dtx.Forget: transacting.forget,
-    dtx.Recover: transacting.recover,
-    dtx.GetTimeout: transacting.get_timeout,
-    dtx.SetTimeout: transacting.set_timeout,
-}
-"""The handler of each command."""
+# --- publishes ------------------------------------------------------------------------------------------------------------
+
+CACHED: Final = 1024
+"""The most envelopes cached; when there are more, all are dropped."""
+CACHED_OCTETS: Final = 512
+"""The largest header, in octets, that is cached."""
+LATEST: Final = 2**63 - 1
+"""The largest datetime, which readers treat as signed."""
+MILLISECONDS: Final = 10**11
+"""An expiration from here on is in milliseconds, as Java clients write and expect it; others are in seconds."""
 
 
-def execute(holder: SessionHolder, event: CommandReceived) -> None:
-    """Executes a command and answers it, or refuses it, which ends the session."""
-    command = event.command
-    does = COMMANDS.get(type(command))
-    guard = holder.broker._guard
+class Reception:
+    """Makes messages from transfers; one for each broker.
+
+    If the epoch is known, the expiration of a message with a ttl is written into its header, in its publisher's unit.
+    """
+
+    __slots__ = ("_cache", "_intake")
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake: Final = intake
+        self._cache: dict[tuple[str, bytes], Envelope] = {}
+
+    def read(
+        self,
+        transfer: Transfer,
+        header: bytes,
+        body: bytes,
+        now: float = 0.0,
+        identity: str | None = None,
+        structs: Sequence[Struct] | None = None,
+        reading: Reading = DEFAULT_READING,
+        empty_body: bool = False,
+        publisher: int = 0,
+    ) -> Message:
+        """Returns the message of a transfer.
+
+        `structs` are those of the header if they were decoded already; `empty_body`: it has a body segment of 0 octets;
+        `publisher` is the number of the connection, 0 when it has none.  Raises Refused: 403 when message-properties name a
+        user other than `identity` (None: not checked; the part before "@" of a name with a realm is enough); 503 for an
+        unreadable header; 540 for a fragment.
+        """
+        exchange = transfer.destination or ""
+        envelope = None if empty_body else self._cache.get((exchange, header))
+        if envelope is None:
+            envelope = self._envelope(exchange, header, structs, reading, now, empty_body)
+        if envelope.user_id and identity is not None:
+            users = identity.encode("utf-8", "surrogateescape"), identity.partition("@")[0].encode("utf-8", "surrogateescape")
+            if envelope.user_id not in users:
+                raise Refused(conditions.TRANSFER_USER_ID, user=envelope.user_id, identity=identity)
+        return self._intake.made(envelope, body, now, publisher)
+
+    def _envelope(
+        self, exchange: str, header: bytes, structs: Sequence[Struct] | None, reading: Reading, now: float, empty_body: bool
+    ) -> Envelope:
+        try:
+            if structs is None:
+                structs = decode_headers(header, 0, len(header), reading)
+            delivery, rest = _parted(header, structs)
+            # ttl: the broker adds the expiration; an expiration without a ttl is only for the consumer
+            expiration = None
+            if delivery.ttl is not None and self._intake.epoch is not None:
+                moment = self._intake.epoch + now + delivery.ttl / 1000
+                expiration = ceil(min(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment, LATEST))
+            made = encode_headers([rebuilt(delivery, exchange=exchange, expiration=expiration)]) + rest
+        except (DecodeError, EncodeError) as why:
+            raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
+        envelope = envelope_of(made, exchange, delivery, user_id_of(structs), empty_body)
+        if expiration is None and len(header) <= CACHED_OCTETS and not empty_body:
+            if len(self._cache) >= CACHED:
+                self._cache.clear()
+            self._cache[exchange, header] = envelope
+        return envelope
+
+
+def _parted(header: bytes, structs: Sequence[Struct]) -> tuple[DeliveryProperties, bytes]:
+    """Returns the delivery-properties, and all other structs unchanged."""
+    delivery = None
+    rest: list[bytes] = []
+    p = 0
+    for struct in structs:
+        q = p + 4 + u32(header, p)[0]
+        if type(struct) is DeliveryProperties and delivery is None:
+            delivery = struct
+        elif type(struct) is FragmentProperties and not (struct.first and struct.last):
+            raise Refused(conditions.TRANSFER_FRAGMENT)
+        else:
+            rest.append(header[p:q])
+        p = q
+    return delivery or NOTHING, b"".join(rest)
+
+
+AHEAD: Final = 256
+"""The most deliveries that an immediate message waits for."""
+CODES: Final[dict[Rejection, RejectCode]] = {UNROUTABLE: RejectCode.UNROUTABLE, IMMEDIATE: RejectCode.IMMEDIATE}
+"""The code of message.reject."""
+
+
+def publish(holder: SessionHolder, event: TransferReceived) -> None:
+    """Routes the message and enqueues it, or holds it back for the transaction; accepts or refuses it."""
+    site, broker = holder.site, holder.broker
+    host = site.host
+    transfer = event.transfer
+    mode = transfer.accept_mode
+    explicit = holder.explicit if mode is None else mode == 0
+    now = broker._now
+    guard = broker._guard
     try:
-        if guard is not None:
-            rights.demand(guard, holder, command)
-        if does is not None:
-            does(holder, event.id, command)
-            return
+        if len(event.body) > (most := broker.limits.body_octets):
+            why = f"the body has {len(event.body)}"
+            raise Refused(conditions.TRANSFER_LIMIT, limit="body_octets", value=most, where="", why=why)
+        exchange = host.destination(transfer.destination) if guard is None else None
+        message = holder.front.reception.read(
+            transfer,
+            event.header,
+            event.body,
+            0.0 if now is None else now,
+            holder.key[1],
+            None,
+            holder.reading,
+            event.empty_body,
+            0 if holder.peer is None else holder.peer.number,
+        )
+        if exchange is None:
+            assert guard is not None
+            name, identity, _ = holder.key
+            guard.demand_publish(identity, name, transfer.destination or "", message.routing_key)
+            exchange = host.destination(transfer.destination)
+        if host.dispatchable and message.envelope.immediate:
+            host.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
+        if message.expires is not None and (holder.peer is None or holder.peer._connection.untimed):
+            host.begin_ttl(message)
+        routed = host.route(exchange, message, explicit)
+        queues = routed.queues
+        if host.no_local:
+            queues = [queue for queue in queues if not (queue.no_local and queue.local(message))]
+        number = 0
+        if queues:
+            work = holder.work
+            if work is not None:
+                work.publish(message, queues)
+            else:
+                number = host.enqueue(message, queues)
     except Refused as refused:
         holder.refuse(event.id, refused)
         return
-    if type(command) is not execution.Sync:  # the engine completes it when all before it is complete
-        holder.fail(event.id, ErrorCode.NOT_IMPLEMENTED, f"{command.VERB} is not implemented")
+    if queues and holder.throttles:
+        holder.front.throttle.published(holder, queues)
+    id = event.id
+    if routed is DROPPED:
+        host.dropped += 1
+    if routed.reject is not None:
+        holder.reject(id, CODES[routed.reject])
+    elif not explicit:
+        holder.complete_after(number, id)
+    elif number:
+        broker._journals.after(number, lambda: holder.accept(id))
+    else:
+        holder.accept(id)
 
 
 SESSION_FLOW: Final = "qpid.session_flow"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from amqp_sansio.broker.access.rule import Kind, Request, Verb
+from amqp_sansio.broker.access import Kind, Request, Verb
 from amqp_sansio.broker.conditions import ACCESS_DENIED, Refused
 from amqp_sansio.engine.demarcation import key_of, show
 from amqp_sansio.kernel.serials import EMPTY
@@ -13,7 +13,7 @@ from amqp_sansio.spec import dtx, exchange, file, message, queue, stream
 from amqp_sansio.spec.base import Command
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.access.guard import Guard
+    from amqp_sansio.broker.access import Guard
     from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 
 _Wants: TypeAlias = Iterator[tuple[Verb, Kind, str, str | None]]

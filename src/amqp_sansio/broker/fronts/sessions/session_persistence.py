@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
-from amqp_sansio.broker.fronts.sessions.consumer import Consumer, Since, Unsettled
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
-from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+from amqp_sansio.broker.fronts.sessions.holder import Consumer, SessionHolder, Since, Unsettled
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
 from amqp_sansio.broker.selectors.parser import Selector
-from amqp_sansio.broker.transactions.transaction_buffer import Work
+from amqp_sansio.broker.transactions import Work
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
@@ -23,9 +22,9 @@ from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.types import decode_struct32
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.durable_state import Needed, Rebuilding
     from amqp_sansio.broker.fronts.sessions.front import Sessions
     from amqp_sansio.broker.model.message import Entry
+    from amqp_sansio.broker.snapshot import Needed, Rebuilding
 
 
 def keepable(holder: SessionHolder) -> bool:

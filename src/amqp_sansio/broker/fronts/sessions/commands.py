@@ -1,0 +1,466 @@
+"""Executes the commands of sessions, except transfers: changes the model at once, and answers once that is journalled.
+
+The engine has refused those that are illegal in the session's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.fronts.sessions.holder import Consumer, Missed
+from amqp_sansio.broker.fronts.sessions.rights import demand, recoverer
+from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
+from amqp_sansio.broker.transactions import Work
+from amqp_sansio.engine.subscription import Subscriber
+from amqp_sansio.events import CommandReceived
+from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
+from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
+from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
+from amqp_sansio.spec.message import Acquired, MessageResumeResult
+from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.spec.values import Map, Value
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+    from amqp_sansio.broker.model.host import VirtualHost
+    from amqp_sansio.broker.model.message import Entry
+    from amqp_sansio.broker.transactions import Outcome
+
+
+Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
+
+
+def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> None:
+    """Executes message.subscribe.
+
+    Sends nothing yet, for there is no credit.  A missing destination counts as the empty name.
+    """
+    destination = command.destination or ""
+    if destination in holder.consumers:
+        raise Refused(conditions.SUBSCRIBE_TWICE, destination=destination)
+    most = holder.broker.limits.subscribers
+    if holder.site.subscribers >= most:
+        raise Refused(conditions.LIMIT, limit="subscribers", value=most, why=f"there would be {most + 1}")
+    queue, modes = command.queue or "", (command.accept_mode or 0, command.acquire_mode or 0)
+    asked = read_subscription_arguments(command.arguments, holder.broker.limits) if command.arguments else NOTHING_ASKED
+    known = holder.session._subscribers.current.get(destination)
+    if known is None or (known.queue, known.accept_mode, known.acquire_mode) != (queue, *modes):
+        # After a resume the engine knows more than we do: this subscription was cancelled, and gets nothing.
+        known = Subscriber(queue, destination, *modes)
+    holder.consumers[destination] = Consumer(holder, queue, known, command.exclusive, asked)
+    if command.arguments:
+        holder.broker.hints.given(command.VERB, command.arguments)
+    holder.complete(id)
+
+
+def cancel(holder: SessionHolder, id: int, command: message.Cancel) -> None:
+    """Executes message.cancel; transferred messages can still be settled."""
+    destination = command.destination or ""
+    consumer = holder.consumers.pop(destination, None)
+    if consumer is None:
+        raise Refused(conditions.CANCEL_NO_DESTINATION, destination=destination)
+    holder.complete_after(consumer.cancel(), id)
+
+
+def _consumer(holder: SessionHolder, command: Flowing, condition: Condition) -> Consumer:
+    consumer = holder.consumers.get(command.destination or "")
+    if consumer is None:
+        raise Refused(condition, destination=command.destination or "")
+    return consumer
+
+
+def flow(holder: SessionHolder, id: int, command: message.Flow) -> None:
+    """Executes message.flow: the engine has added the credit, and the consumer sends what it can now."""
+    _consumer(holder, command, conditions.FLOW_NO_DESTINATION).wake()
+    holder.complete(id)
+
+
+def set_flow_mode(holder: SessionHolder, id: int, command: message.SetFlowMode) -> None:
+    """Executes message.set-flow-mode: the engine has done so, and the credit left is unchanged."""
+    consumer = _consumer(holder, command, conditions.SET_FLOW_MODE_NO_DESTINATION)
+    if conditions.SET_FLOW_MODE_CREDIT.counts(holder.session.profile.error_codes) and not consumer.subscriber._book.ends_empty:
+        raise Refused(conditions.SET_FLOW_MODE_CREDIT, destination=command.destination or "")
+    consumer.wake()
+    holder.complete(id)
+
+
+def flush(holder: SessionHolder, id: int, command: message.Flush) -> None:
+    """Executes message.flush, which completes once all that credit and queue allow now was sent."""
+    _consumer(holder, command, conditions.FLUSH_NO_DESTINATION).flush(id)
+
+
+def stop(holder: SessionHolder, id: int, command: message.Stop) -> None:
+    """Executes message.stop: the engine has removed the credit, so that no message follows the completion."""
+    _consumer(holder, command, conditions.STOP_NO_DESTINATION).wake()
+    holder.complete(id)
+
+
+def accept(holder: SessionHolder, id: int, command: message.Accept) -> None:
+    """Executes message.accept: removes acquired messages from their queues; ignores settled and unknown ids."""
+    unsettled = holder.unsettled
+    named = command.transfers or EMPTY
+    ids = unsettled.among(named)
+    entries = [record.entry for each in ids if (record := unsettled[each]).acquired]
+    work = holder.work
+    number = 0
+    if work is not None and work is holder.tx:
+        work.admit(len(entries))
+        for each in ids:
+            if unsettled[each].acquired:
+                holder.provisional[each] = unsettled[each]
+        holder.provisional.accept(named)
+    elif work is not None:
+        work.accept(entries)
+    elif entries:
+        number = holder.site.host.dequeue(entries)
+    for each in ids:
+        holder.settled(each)
+    holder.wake_more()
+    holder.complete_after(number, id)
+
+
+def _withdraw_accepts(holder: SessionHolder, ids: RangeSet) -> None:
+    """Makes transfers unsettled again that a local transaction has accepted: reject and release do not wait for commit.
+
+    At each rollback, qpid.messaging releases whatever it has accepted before.
+    """
+    provisional = holder.provisional
+    for each in provisional.among(ids):
+        holder.unsettled[each] = provisional.remove(each)
+        if holder.taken is not None:
+            holder.taken.add(each)
+
+
+def reject(holder: SessionHolder, id: int, command: message.Reject) -> None:
+    """Executes message.reject: acquired messages go to the alternate exchange of their queue, if any; other ids are ignored."""
+    ids = command.transfers or EMPTY
+    _withdraw_accepts(holder, ids)
+    unsettled = holder.unsettled
+    rejected = unsettled.among(holder.acquired(ids))
+    number = holder.site.host.reject([unsettled[each].entry for each in rejected]) if rejected else 0
+    for each in rejected:  # only now: a refused reject ends the session, which releases what is unsettled
+        holder.settled(each)
+    holder.wake_more()
+    holder.complete_after(number, id)
+
+
+def release(holder: SessionHolder, id: int, command: message.Release) -> None:
+    """Executes message.release: acquired messages become available in their places; others are forgotten."""
+    ids = command.transfers or EMPTY
+    _withdraw_accepts(holder, ids)
+    unsettled = holder.unsettled
+    entries: list[Entry] = []
+    for each in unsettled.among(ids):
+        record = holder.settled(each)
+        if record.acquired:
+            entries.append(record.entry)
+    if entries:
+        holder.site.host.release(entries, command.set_redelivered)
+    holder.wake_more()
+    holder.complete(id)
+
+
+def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
+    """Executes message.acquire; the result names the messages acquired."""
+    unsettled = holder.unsettled
+    ids = command.transfers or EMPTY
+    shown = holder.shown.common(ids)
+    had = holder.provisional.ids.common(ids) | holder.acquired(ids)
+    mine = MutableRangeSet(had)
+    gone: list[Entry] = []
+    for each in unsettled.among(shown):
+        record = unsettled[each]
+        if not record.entry.queue.acquire(record.entry):
+            holder.shown.discard_id(each)
+            holder.missed[each] = Missed(holder, each, record.entry)
+            continue
+        record.acquired = True
+        holder.shown.discard_id(each)
+        if not record.explicit:  # no accept will follow: remove it from the queue at once
+            del unsettled[each]
+            gone.append(record.entry)
+        elif holder.taken is not None:
+            holder.taken.add(each)
+        mine.add(each)
+    number = holder.site.host.dequeue(gone) if gone else 0
+    holder.wake_more()
+    holder.result_after(number, id, Acquired(mine.freeze()))
+
+
+def resume(holder: SessionHolder, id: int, command: message.Resume) -> None:
+    """Executes message.resume: nothing is kept of a partial message, so it starts again."""
+    if (command.destination or "") not in holder.consumers:
+        raise Refused(conditions.RESUME_NO_DESTINATION, destination=command.destination or "")
+    holder.result(id, MessageResumeResult(0))
+
+
+def declare_queue(holder: SessionHolder, id: int, command: queue.Declare) -> None:
+    """Executes queue.declare."""
+    number = holder.site.host.declare_queue(
+        command.queue,
+        command.alternate_exchange,
+        command.passive,
+        command.durable,
+        command.exclusive,
+        command.auto_delete,
+        command.arguments,
+        owner=holder.owner,
+    )
+    if command.arguments:
+        holder.broker.hints.given(command.VERB, command.arguments)
+    holder.complete_after(number, id)
+
+
+def delete_queue(holder: SessionHolder, id: int, command: queue.Delete) -> None:
+    """Executes queue.delete, after which sessions that subscribe to the queue are notified."""
+    number = holder.site.host.delete_queue(command.queue, command.if_unused, command.if_empty, owner=holder.owner)
+    holder.complete_after(number, id)
+
+
+def purge(holder: SessionHolder, id: int, command: queue.Purge) -> None:
+    """Executes queue.purge."""
+    holder.complete_after(holder.site.host.purge(command.queue, owner=holder.owner), id)
+
+
+def query_queue(holder: SessionHolder, id: int, command: queue.Query) -> None:
+    """Executes queue.query."""
+    holder.result(id, queue_result(holder.site.host, command.queue))
+
+
+def declare_exchange(holder: SessionHolder, id: int, command: exchange.Declare) -> None:
+    """Executes exchange.declare."""
+    number = holder.site.host.declare_exchange(
+        command.exchange,
+        command.type_,
+        command.alternate_exchange,
+        command.passive,
+        command.durable,
+        command.auto_delete,
+        command.arguments,
+    )
+    holder.complete_after(number, id)
+
+
+def delete_exchange(holder: SessionHolder, id: int, command: exchange.Delete) -> None:
+    """Executes exchange.delete."""
+    holder.complete_after(holder.site.host.delete_exchange(command.exchange, command.if_unused), id)
+
+
+def query_exchange(holder: SessionHolder, id: int, command: exchange.Query) -> None:
+    """Executes exchange.query."""
+    holder.result(id, exchange_result(holder.site.host, command.name))
+
+
+def bind(holder: SessionHolder, id: int, command: exchange.Bind) -> None:
+    """Executes exchange.bind."""
+    number = holder.site.host.bind(command.queue, command.exchange, command.binding_key, command.arguments, owner=holder.owner)
+    holder.complete_after(number, id)
+
+
+def unbind(holder: SessionHolder, id: int, command: exchange.Unbind) -> None:
+    """Executes exchange.unbind."""
+    number = holder.site.host.unbind(command.queue, command.exchange, command.binding_key, owner=holder.owner)
+    holder.complete_after(number, id)
+
+
+def bound(holder: SessionHolder, id: int, command: exchange.Bound) -> None:
+    """Executes exchange.bound."""
+    host = holder.site.host
+    holder.result(id, bound_result(host, command.exchange, command.queue, command.binding_key, command.arguments))
+
+
+def queue_result(host: VirtualHost, queue: str | None) -> QueueQueryResult:
+    """Returns the result of queue.query, which is never refused.  Does not count acquired messages."""
+    found = host.queues.get(queue or "")
+    if found is None:
+        return QueueQueryResult()
+    return QueueQueryResult(
+        found.name,
+        found.alternate.name if found.alternate is not None else None,
+        found.durable,
+        found.owner is not None,
+        found.auto_delete,
+        found.arguments,
+        found.available,
+        found.subscribers,
+    )
+
+
+def exchange_result(host: VirtualHost, name: str | None = None) -> ExchangeQueryResult:
+    """Returns the result of exchange.query, which is never refused."""
+    found = host.exchange(name)
+    if found is None:
+        return ExchangeQueryResult(not_found=True)
+    return ExchangeQueryResult(found.TYPE, found.durable, False, found.arguments)
+
+
+def bound_result(
+    host: VirtualHost,
+    exchange: str | None = None,
+    queue: str | None = None,
+    binding_key: str | None = None,
+    arguments: Mapping[str, Value] | None = None,
+) -> ExchangeBoundResult:
+    """Returns the result of exchange.bound, which is never refused: what is missing.
+
+    Ignores None, an empty queue name and an empty map.
+    """
+    of = host.exchange(exchange)
+    asked = host.queues.get(queue) if queue else None
+    no_queue = bool(queue) and asked is None
+    if of is None:
+        return ExchangeBoundResult(exchange_not_found=True, queue_not_found=no_queue)
+    if no_queue:
+        return ExchangeBoundResult(queue_not_found=True)
+    given = Map(arguments) if arguments else None
+    if of.has(asked, binding_key, given):
+        return ExchangeBoundResult()
+    return ExchangeBoundResult(
+        queue_not_matched=asked is not None and not of.has(asked, None, None),
+        key_not_matched=binding_key is not None and not of.has(None, binding_key, None),
+        args_not_matched=given is not None and not of.has(None, None, given),
+    )
+
+
+def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:
+    """Executes tx.select: from now on transfers and accepts wait for commit."""
+    if holder.tx is None:
+        holder.tx = Work(holder.site.host, holder.broker.limits, holder.provisional)
+    holder.complete(id)
+
+
+def tx_commit(holder: SessionHolder, id: int, command: tx.Commit) -> None:
+    """Executes tx.commit: applies the transaction, and begins the next."""
+    provisional = holder.provisional
+    number = holder.tx.commit(taken=provisional.entries()) if holder.tx is not None else 0
+    provisional.commit()
+    holder.complete_after(number, id)
+
+
+def tx_rollback(holder: SessionHolder, id: int, command: tx.Rollback) -> None:
+    """Executes tx.rollback: discards the transaction; accepted messages are acquired and unaccepted again."""
+    if holder.tx is not None:
+        holder.tx.rollback(False)
+    holder.provisional.rollback()
+    holder.complete(id)
+
+
+def dtx_select(holder: SessionHolder, id: int, command: dtx.Select) -> None:
+    """Executes dtx.select: the session may work on branches."""
+    holder.complete(id)
+
+
+def _answer(holder: SessionHolder, id: int, outcome: Outcome) -> None:
+    holder.result_after(outcome.journal, id, XaResult(outcome.status))
+
+
+def start(holder: SessionHolder, id: int, command: dtx.Start) -> None:
+    """Executes dtx.start."""
+    _answer(holder, id, holder.site.coordinator.start(holder.owner, command.xid, command.join, command.resume, holder.key[1]))
+
+
+def end(holder: SessionHolder, id: int, command: dtx.End) -> None:
+    """Executes dtx.end."""
+    _answer(holder, id, holder.site.coordinator.end(holder.owner, command.xid, command.suspend, command.fail))
+
+
+def prepare(holder: SessionHolder, id: int, command: dtx.Prepare) -> None:
+    """Executes dtx.prepare."""
+    _answer(holder, id, holder.site.coordinator.prepare(command.xid))
+
+
+def commit(holder: SessionHolder, id: int, command: dtx.Commit) -> None:
+    """Executes dtx.commit."""
+    _answer(holder, id, holder.site.coordinator.commit(command.xid, command.one_phase))
+
+
+def rollback(holder: SessionHolder, id: int, command: dtx.Rollback) -> None:
+    """Executes dtx.rollback."""
+    _answer(holder, id, holder.site.coordinator.rollback(command.xid))
+
+
+def forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
+    """Executes dtx.forget."""
+    holder.complete_after(holder.site.coordinator.forget(command.xid), id)
+
+
+def recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
+    """Executes dtx.recover, with as many branches as fit into one frame; the client asks again when it has resolved them."""
+    xids = holder.site.coordinator.recover(holder.frame_octets, recoverer(holder))
+    while xids and not holder.fits(RecoverResult(xids)):
+        xids = xids[: len(xids) // 2]
+    holder.result(id, RecoverResult(xids))
+
+
+def get_timeout(holder: SessionHolder, id: int, command: dtx.GetTimeout) -> None:
+    """Executes dtx.get-timeout."""
+    holder.result(id, GetTimeoutResult(holder.site.coordinator.get_timeout(command.xid)))
+
+
+def set_timeout(holder: SessionHolder, id: int, command: dtx.SetTimeout) -> None:
+    """Executes dtx.set-timeout."""
+    holder.site.coordinator.set_timeout(command.xid, command.timeout)
+    holder.complete(id)
+
+
+COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] = {  # Any: each row takes its own command
+    message.Subscribe: subscribe,
+    message.Cancel: cancel,
+    message.Flow: flow,
+    message.SetFlowMode: set_flow_mode,
+    message.Flush: flush,
+    message.Stop: stop,
+    message.Accept: accept,
+    message.Reject: reject,
+    message.Release: release,
+    message.Acquire: acquire,
+    message.Resume: resume,
+    queue.Declare: declare_queue,
+    queue.Delete: delete_queue,
+    queue.Purge: purge,
+    queue.Query: query_queue,
+    exchange.Declare: declare_exchange,
+    exchange.Delete: delete_exchange,
+    exchange.Query: query_exchange,
+    exchange.Bind: bind,
+    exchange.Unbind: unbind,
+    exchange.Bound: bound,
+    tx.Select: tx_select,
+    tx.Commit: tx_commit,
+    tx.Rollback: tx_rollback,
+    dtx.Select: dtx_select,
+    dtx.Start: start,
+    dtx.End: end,
+    dtx.Prepare: prepare,
+    dtx.Commit: commit,
+    dtx.Rollback: rollback,
+    dtx.Forget: forget,
+    dtx.Recover: recover,
+    dtx.GetTimeout: get_timeout,
+    dtx.SetTimeout: set_timeout,
+}
+"""The handler of each command."""
+
+
+def execute(holder: SessionHolder, event: CommandReceived) -> None:
+    """Executes a command and answers it, or refuses it, which ends the session."""
+    command = event.command
+    does = COMMANDS.get(type(command))
+    guard = holder.broker._guard
+    try:
+        if guard is not None:
+            demand(guard, holder, command)
+        if does is not None:
+            does(holder, event.id, command)
+            return
+    except Refused as refused:
+        holder.refuse(event.id, refused)
+        return
+    if type(command) is not execution.Sync:  # the engine completes it when all before it is complete
+        holder.fail(event.id, ErrorCode.NOT_IMPLEMENTED, f"{command.VERB} is not implemented")

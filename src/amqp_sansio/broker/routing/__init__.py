@@ -1,1 +1,0 @@
-"""Routing: one class per exchange type, which examines only bindings that may match."""
