@@ -96,13 +96,14 @@ REVIEWED = {
     "kernel/serials.py": "serial numbers, and sets of them and tables by them, whose algebra is that of ranges",
     "spark/source.py": "the data source, its readers, and the frames that are read through it",
     "testing/speech/commands.py": "the voices of the classes with commands, one table of words each",
+    "wire/encoding.py": "how values are written, type by type, and why one cannot be",
     "wire/field_tables.py": "one profile: how its tables are read and written, and the fast path for flat ones",
     "wire/framing.py": "what a family brings to read frames: its reader and its framing, and the assemblies that they hand out",
     "wire/layouts/layout.py": "the layout of a version of 0-10: its controls, commands, structs and header segments",
     "wire/method_codec.py": "the codec of one older dialect, and the parts of its messages that it encodes and decodes once",
     "wire/method_reader.py": "one reader: frames, the contents under way, which each frame changes, the fast way through many",
-    "wire/scalars.py": "one table: each type that holds no others, how it is read and how it is written",
     "wire/segments.py": "0-10's frames: their writing, one reader, what they make up, and the fast ways through many alike",
+    "wire/types.py": "how values are read, type by type, and the fast way through maps alike",
 }
 """Files above the limit in which a review found no second noun, and why."""
 

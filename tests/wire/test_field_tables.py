@@ -17,11 +17,10 @@ from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS, Limits
 from amqp_sansio.spec.fields import Field, FieldTable, as_fields
 from amqp_sansio.spec.values import Datetime, List
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
-from amqp_sansio.wire.field_interpreter import UNWRITABLE
+from amqp_sansio.wire.encoding import UNWRITABLE
 from amqp_sansio.wire.field_tables import FlatTables, Profile
 from amqp_sansio.wire.layouts.profiles import PROFILES
-from amqp_sansio.wire.shapes import WIDEST
-from amqp_sansio.wire.types import BAD
+from amqp_sansio.wire.types import BAD, WIDEST
 
 NAMES = st.sampled_from(["a", "bb", "é", ""])
 VALUES = st.sampled_from([

@@ -1,4 +1,4 @@
-"""The verbs on hot paths, which have straight-line code; all others use `wire.interpreter`.
+"""The verbs on hot paths, which have straight-line code; all others use `wire.types.read_fields` and its like.
 
 The figures are from `python -m bench.verbs` on 2026-11-23 (CPython 3.11, pure): how often `bench.workloads` reads and writes
 the verb; then nanoseconds to read it, and to write it, each by straight-line code and by the interpreter.  The interpreter's

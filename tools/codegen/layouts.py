@@ -21,11 +21,14 @@ _MODULES = {
         "LENGTH16 OCTET OCTET_OF blank i64 octets_and_moment put_command_head put_control_head put_sized16_head"
         " put_struct_head put_i64 put_u16 put_u32 put_u64 size_and_uuid u16 u32 u64 uuid_of"
     ),
-    "amqp_sansio.wire.sets": "encode_byte_ranges encode_set read_byte_ranges read_set",
-    "amqp_sansio.wire.encoding": ("SHORT STRUCT_WRITERS encode_array encode_map encode_struct32 encode_texts put_short"),
-    "amqp_sansio.wire.types": ("STRUCT_READERS StructDecoder read_array read_fragments read_map read_struct32 read_texts"),
+    "amqp_sansio.wire.encoding": (
+        "SHORT STRUCT_WRITERS encode_array encode_byte_ranges encode_map encode_set encode_struct32 encode_texts put_short"
+    ),
+    "amqp_sansio.wire.types": (
+        "ArgumentTable FieldTable InnerStructs STRUCT_READERS StructDecoder read_array read_byte_ranges read_fragments read_map"
+        " read_set read_struct32 read_texts"
+    ),
     "amqp_sansio.wire.codec": "Reading",
-    "amqp_sansio.wire.interpreter": "ArgumentTable FieldTable Shapes",
     "amqp_sansio.wire.layouts.fields": "FIELDS SHAPES",
     "amqp_sansio.wire.layouts.layout": (
         "ControlReader CommandReader ControlWriter CommandWriter Layout command_decoder command_encoder control_decoder"
@@ -166,7 +169,7 @@ def fields_module(model: Model) -> str:
     body.append('"""Name and wire type of each field, in flag order."""')
     body += ["", "REQUIRED: Final[dict[type, tuple[str, ...]]] = {", *flags, "}"]
     body.append('"""Fields that the specification marks as required; nobody enforces it on the wire."""')
-    body += _table("SHAPES", "Shapes", shapes)
+    body += _table("SHAPES", "InnerStructs", shapes)
     body.append('"""Structs that are fields: class, fields, the octets of their size, their code where they have one."""')
     body += _table("STRUCTS", "dict[int, type[Struct]]", structs)
     body.append('"""Coded structs by class and code as one number."""')
@@ -232,7 +235,7 @@ def final_module(model: Model) -> str:
     changed = [f"dtx.{v.name}" for c in model.classes for v in c.verbs if any(f.type == "xid" for f in v.fields)]
     if both := HOT.keys() & changed:
         raise ValueError(f"straight-line code of {', '.join(sorted(both))} writes the xid of the errata in both layouts")
-    body = _table("FINAL_SHAPES", "Shapes", [f'"dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], {size}, None)'], "**SHAPES")
+    body = _table("FINAL_SHAPES", "InnerStructs", [f'"dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], {size}, None)'], "**SHAPES")
     body += [
         "FINAL_WRITERS: Final = {kind: write for kind, write in WRITERS.items() if kind is not dtx.Xid}",
         "FINAL_CODES: Final = {kind: codes for kind, codes in CODES.items() if kind is not dtx.Xid}",

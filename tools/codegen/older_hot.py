@@ -120,9 +120,8 @@ def properties_module(whole: Model) -> str:
     about = "The properties of contents of class basic, which all older dialects have alike."
     more = {
         "typing": {"final"},
-        "amqp_sansio.wire.interpreter": {"FieldWriter"},
         "amqp_sansio.wire.field_tables": {"FlatReader", "TableReader"},
-        "amqp_sansio.wire.types": {"BAD"},
+        "amqp_sansio.wire.types": {"BAD", "FieldWriter"},
     }
     return assembled(about, _properties(struct), ["basic"], more, fills=True, package="amqp_sansio.spec.methods")
 

@@ -54,7 +54,7 @@ def properties_module(model: Model) -> str:
         "amqp_sansio.errors": {"EncodeError"},
         "collections.abc": {"Mapping"},
         "amqp_sansio.spec.values": {"Value"},
-        "amqp_sansio.wire.field_interpreter": {"UNWRITABLE"},
+        "amqp_sansio.wire.encoding": {"UNWRITABLE"},
         "amqp_sansio.wire.layouts.structs": {"write_message_reply_to"},
     }
     return assembled(about, body, ["message"], more)

@@ -35,7 +35,6 @@ LEFT_OUT: Final = {
     "spec/natives.py": "derives from built-in classes",
     "spec/rules.py": "data",
     "spec/values.py": "derives from built-in classes",
-    "wire/field_interpreter.py": "what people read: nothing to gain",
 }
 """Exceptions among those files, with reasons."""
 

@@ -40,7 +40,7 @@ from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.connection import OTHER_SIDE
 from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE, TX
 from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, COMMAND_SPEAKERS, EXPECTED, FLUSH_EXPECTED
-from amqp_sansio.wire.field_interpreter import UNWRITABLE
+from amqp_sansio.wire.encoding import UNWRITABLE
 from amqp_sansio.wire.framing import BODY, HEADER
 from amqp_sansio.wire.layouts.layout import HEADER_WRITERS
 from amqp_sansio.wire.primitives import put_frame_begin

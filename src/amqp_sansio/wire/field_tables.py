@@ -19,10 +19,9 @@ from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
 from amqp_sansio.spec.fields import DEEPEST, Field, FieldTable
 from amqp_sansio.spec.values import Datetime, Map, Value
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
-from amqp_sansio.wire.field_interpreter import UNWRITABLE
+from amqp_sansio.wire.encoding import UNWRITABLE
 from amqp_sansio.wire.primitives import OCTET, blank, put_i32, put_u32, u32
-from amqp_sansio.wire.shapes import NAMES, Shapes
-from amqp_sansio.wire.types import BAD
+from amqp_sansio.wire.types import BAD, NAMES, Shapes
 
 TableReader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Map, int]]
 """(octets, offset, end, reading, depth) -> the field table at that offset, and its end."""
@@ -75,7 +74,7 @@ class FlatTables:
     def write(self, table: Mapping[str, object]) -> bytes:
         """Encodes a table without explicit letters, with its size.
 
-        Raises EncodeError, or one of `field_interpreter.UNWRITABLE`, for what cannot be written.
+        Raises EncodeError, or one of `encoding.UNWRITABLE`, for what cannot be written.
         """
         parts: list[bytes] = []
         heads = self._heads

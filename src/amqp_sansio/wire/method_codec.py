@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.errors.core import many
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Control, Method, Struct
@@ -18,11 +19,9 @@ from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.methods import basic
 from amqp_sansio.spec.methods.basic import Deliver, Properties, Publish
 from amqp_sansio.wire.codec import DEFAULT_READING, Codec, Reading
-from amqp_sansio.wire.encoding import put_short
-from amqp_sansio.wire.field_interpreter import UNWRITABLE, unwritable
+from amqp_sansio.wire.encoding import EMPTY_ARGUMENTS, FIELD_WRITERS, UNWRITABLE, put_short, unwritable
 from amqp_sansio.wire.field_tables import FlatReader, Profile, TableReader
 from amqp_sansio.wire.framing import Assembly
-from amqp_sansio.wire.interpreter import ArgumentTable, FieldReader, FieldTable, FieldWriter, read_arguments, write_arguments
 from amqp_sansio.wire.layouts.basic_properties import Beginning, read_basic_properties, write_basic_properties
 from amqp_sansio.wire.method_frames import (
     CONTENT_BODY,
@@ -33,11 +32,108 @@ from amqp_sansio.wire.method_frames import (
     frame_method,
     put_frame,
 )
-from amqp_sansio.wire.primitives import put_u16, put_u32, put_u64, u16, u32, u64
-from amqp_sansio.wire.types import BAD
+from amqp_sansio.wire.primitives import OCTET, put_u16, put_u32, put_u64, u16, u32, u64
+from amqp_sansio.wire.types import (
+    BAD,
+    FIELD_READERS,
+    ArgumentTable,
+    FieldReader,
+    FieldTable,
+    FieldWriter,
+    decode_error,
+    missing,
+)
 
 MethodReader: TypeAlias = Callable[[bytes, int, int, Reading], Method | None]
 MethodWriter: TypeAlias = Callable[..., bytes]
+
+
+def read_arguments(
+    kind: Callable[..., T],
+    what: str,
+    arguments: ArgumentTable,
+    b: bytes,
+    p: int,
+    end: int,
+    reading: Reading,
+    read_table: FieldReader | None = None,
+) -> T:
+    """Decodes a method whose arguments begin at `p` and end exactly at `end`.
+
+    Consecutive bits share an octet, the first in its lowest bit, reserved ones included.  Unused bits and the values of
+    reserved arguments are ignored.  `read_table` decodes field tables, which differ between dialects.  Raises DecodeError,
+    which names the argument: 502, or 506 for one of our limits.
+    """
+    values: dict[str, object] = {}
+    bit = 0  # the index of the next bit in the octet before `p`; 0 where a new octet begins
+    for name, of, send in arguments:
+        value: object
+        if of == "bit":
+            if bit == 0:
+                if p >= end:
+                    raise missing(f"{what}.{name}", p, end, code=502)
+                p += 1
+            value = b[p - 1] >> bit & 1 == 1
+            bit = (bit + 1) % 8
+        else:
+            bit = 0
+            try:
+                if of == "table" and read_table is not None:
+                    value, stop = read_table(b, p, end, reading, 0)
+                else:
+                    value, stop = FIELD_READERS[of](b, p, end, reading, 0)
+            except DecodeError as why:
+                entry = why.what.removeprefix("table") if of == "table" else ""
+                raise DecodeError(
+                    f"{what}.{name}{entry}", min(why.octet, end), why.rule, 506 if why.code == 506 else 502
+                ) from None
+            except BAD as why:
+                if isinstance(why, UnicodeDecodeError):
+                    raise DecodeError(f"{what}.{name}", p, decode_error(why, name, p).rule, 502) from None
+                raise missing(f"{what}.{name}", p, end, code=502) from None
+            if stop > end:
+                raise missing(f"{what}.{name}", p, end, stop, 502)
+            p = stop
+        if send is None:
+            values[name] = value
+    if p < end:
+        raise DecodeError(what, p, f"{many(end - p, 'octet stands', 'octets stand')} behind its last argument", 502)
+    return kind(**values)
+
+
+def write_arguments(what: str, thing: Value, arguments: ArgumentTable, write_table: FieldWriter | None = None) -> bytes:
+    """Encodes all arguments of a method.
+
+    None (an argument that was not given, or that the version lacks) is sent as 0 or empty.  Raises one of
+    `encoding.UNWRITABLE` for a value that its type cannot hold.
+    """
+    parts: list[bytes] = []
+    bits = bit = 0
+    for name, of, send in arguments:
+        value = getattr(thing, name) if send is None else send
+        if of == "bit":
+            if value:
+                bits |= 1 << bit
+            bit += 1
+            if bit == 8:
+                parts.append(OCTET[bits])
+                bits = bit = 0
+            continue
+        if bit:
+            parts.append(OCTET[bits])
+            bits = bit = 0
+        if value is None:
+            value = EMPTY_ARGUMENTS.get(of, 0)
+        if of != "table" or write_table is None:
+            parts.append(FIELD_WRITERS[of](value))
+            continue
+        try:
+            parts.append(write_table(value))
+        except EncodeError as why:
+            raise EncodeError(f"{what}.{name}{why.what.removeprefix('table')}", why.rule) from None
+    if bit:
+        parts.append(OCTET[bits])
+    return b"".join(parts)
 
 
 class Methods:
@@ -187,7 +283,7 @@ def read_properties(
 def write_properties(what: str, thing: Value, properties: FieldTable, write_table: FieldWriter | None = None) -> bytes:
     """Encodes all properties that are not None, after as many words of flags as they need, at least one.
 
-    Raises one of `field_interpreter.UNWRITABLE` for a value that its type cannot hold.
+    Raises one of `encoding.UNWRITABLE` for a value that its type cannot hold.
     """
     there: ArgumentTable = tuple([(name, of, None) for name, of in properties if getattr(thing, name) is not None])
     names = {name for name, _, _ in there}
@@ -508,7 +604,7 @@ class Publishing:
         return len(self.heads)
 
     def begin(self, content_type: str | None, content_encoding: str | None) -> tuple[int, bytes]:
-        """Returns the flags of the first two properties, and encodes them.  Raises one of `field_interpreter.UNWRITABLE`."""
+        """Returns the flags of the first two properties, and encodes them.  Raises one of `encoding.UNWRITABLE`."""
         flags, octets = 0, b""
         if content_type is not None:
             flags, octets = 0x8000, put_short(content_type)

@@ -1,40 +1,462 @@
-"""Decodes the type system: maps, lists, arrays and structs, and the public entry points for all types.
+"""How values of AMQP 0-10 are decoded: scalars, maps, lists, arrays, structs, and the types that only fields have.
 
 The `decode_...` functions raise `DecodeError` and nothing else, whatever the octets are: 503 for impossible sizes, counts and
-codes, 531 for text, characters and keys that their type does not allow, 506 for one of our limits (`Reading`).  The `read_...`
-functions are their internals, for generated decoders: they may also raise what `BAD` lists.  `wire.encoding` writes what they
-read.
+codes, 531 for text, characters and keys that their type does not allow, 506 for one of our limits (`Reading`).  `wire.encoding`
+writes what they read.
+
+Everything else is internal, for generated decoders.  A reader takes (octets, offset, end, reading, depth) and returns the value
+and the offset after it; it may also raise what `BAD` lists for missing or invalid octets, and return an offset beyond `end`.
 
 Sizes are binding: a count that disagrees with the size is an error.  A size of 0 means «no value» (`NullMap`, `NullList`,
 `NullArray`, `NullStruct`).
+
+Most verbs are decoded by `read_fields`.  Those on hot paths have straight-line code in their layout, which fails without a
+reason: the same octets then go through here, and the error names the field, the offset and the rule.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from math import isnan
 from typing import Final, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.errors.core import many, too_large
+from amqp_sansio.kernel.serials import RangeSet, serial_add, serial_le, serial_lt
 from amqp_sansio.spec import values as v
-from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.base import BodyContent, Struct
 from amqp_sansio.spec.values import (
     Array,
+    ByteRanges,
     DoubledMap,
     List,
     Map,
     NullArray,
     NullList,
     NullMap,
+    OpaqueValue,
     RawArray,
     TextArray,
     Value,
 )
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
-from amqp_sansio.wire.primitives import blank, get_pair32, u16, u32
-from amqp_sansio.wire.scalars import READERS, least_width, span
-from amqp_sansio.wire.shapes import Shapes
+from amqp_sansio.wire.primitives import (
+    OCTET,
+    PAIRS32,
+    PAIRS64,
+    blank,
+    f32,
+    f64,
+    get_pair32,
+    i8,
+    i16,
+    i32,
+    i64,
+    struct_head,
+    u8,
+    u16,
+    u32,
+    u64,
+    uuid_of,
+)
+
+Reader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Value, int]]
+
+T = TypeVar("T")
+
+LATIN: Final = "iso8859-15"
+_WIDTHS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+PREFIXES: Final = {0x8: 1, 0x9: 2, 0xA: 4}
+"""Octets of the length prefix, by the upper nibble of a type code."""
+FIXED: Final = {**dict(enumerate(_WIDTHS)), 0xC: 5, 0xD: 9, 0xF: 0}
+"""Octets of a value, by the upper nibble of a type code."""
+
+
+def fixed_width(code: int) -> int | None:
+    """Returns the octets of a value of this type code, known or not; None for a length prefix or an undefined code."""
+    return FIXED.get(code >> 4)
+
+
+def prefix_width(code: int) -> int | None:
+    """Returns the octets of the length prefix; None when there is none."""
+    return PREFIXES.get(code >> 4)
+
+
+def least_width(code: int, p: int) -> int:
+    """Returns the fewest octets of a value of this type code.  Raises DecodeError for codes with the nibbles B and E."""
+    width = FIXED.get(code >> 4, PREFIXES.get(code >> 4))
+    if width is None:
+        raise DecodeError(f"type code 0x{code:02x}", p, "no type has a code that begins with B or E")
+    return width
+
+
+def span(code: int, b: bytes, p: int, end: int) -> tuple[int, int]:
+    """Returns where the content of a value begins and ends.  Raises DecodeError 503 when it exceeds `end`."""
+    start = p
+    width = PREFIXES.get(code >> 4)
+    if width is None:
+        stop = p + least_width(code, p - 1)
+    else:
+        start += width
+        if start > end:
+            raise DecodeError(f"type 0x{code:02x}", p, f"its length takes {many(width, 'octet')}, {end - p} are left")
+        stop = start + int.from_bytes(b[p:start], "big")
+    if stop > end or stop > len(b):
+        left = max(0, min(end, len(b)) - start)
+        raise DecodeError(f"type 0x{code:02x}", p, f"needs {many(stop - start, 'octet')}, {left} are left")
+    return start, stop
+
+
+def _boolean(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    if (octet := b[p]) > 1:
+        return v.Boolean(octet), p + 1
+    return octet == 1, p + 1
+
+
+def _fixed(unpack: Callable[[bytes, int], tuple[int, ...]], make: Callable[[int], Value], width: int) -> Reader:
+    def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+        return make(unpack(b, p)[0]), p + width
+
+    return read
+
+
+def _int64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    value: int = i64(b, p)[0]
+    return value, p + 8
+
+
+def _uint64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    if (value := u64(b, p)[0]) < 1 << 63:  # no conditional expression: compiled, it would make a plain int of either
+        return v.Uint64(value), p + 8
+    return value, p + 8
+
+
+def _float(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    value: float = f32(b, p)[0]
+    return v.Float(value, b[p : p + 4] if isnan(value) else None), p + 4
+
+
+def _double(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    if isnan(value := f64(b, p)[0]):
+        return v.Double(value, b[p : p + 8]), p + 8
+    return value, p + 8
+
+
+def _char(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    return v.Char(b[p : p + 1].decode(LATIN)), p + 1
+
+
+def _char_utf32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    point: int = u32(b, p)[0]
+    if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
+        raise DecodeError("char-utf32", p, f"0x{point:x} is no Unicode scalar value", 531)
+    return v.CharUtf32(chr(point)), p + 4
+
+
+def _uuid(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    return uuid_of(b[p : p + 16]), p + 16
+
+
+def _decimal(code: int, make: type[Decimal], width: int) -> Reader:
+    mantissa = i32 if width == 4 else i64
+
+    def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+        number: int = mantissa(b, p + 1)[0]
+        return make((int(number < 0), tuple([int(digit) for digit in str(abs(number))]), -b[p])), p + 1 + width
+
+    return read
+
+
+def _octets(code: int, make: type[bytes]) -> Reader:
+    def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+        start, stop = span(code, b, p, end)
+        return make(b[start:stop]), stop
+
+    return read
+
+
+def _vbin16(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    start, stop = span(0x90, b, p, end)
+    return b[start:stop], stop
+
+
+def _vbin32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    start, stop = span(0xA0, b, p, end)
+    return (b[start:stop] if stop - start > 65535 else v.Vbin32(b[start:stop])), stop
+
+
+def _str8(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    start, stop = span(0x85, b, p, end)
+    return v.Str8(b[start:stop].decode("utf-8", reading.text)), stop
+
+
+def _str16(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    start, stop = span(0x95, b, p, end)
+    return b[start:stop].decode("utf-8", reading.text), stop
+
+
+def _latin(code: int, make: type[str]) -> Reader:
+    def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+        start, stop = span(code, b, p, end)
+        return make(b[start:stop].decode(LATIN)), stop
+
+    return read
+
+
+def _utf16(code: int, make: type[v.Str8Utf16] | type[v.Str16Utf16]) -> Reader:
+    def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+        start, stop = span(code, b, p, end)
+        octets = b[start:stop]
+        mark = octets[:2]
+        if mark in (b"\xfe\xff", b"\xff\xfe"):
+            return make(octets[2:].decode("utf-16-be" if mark == b"\xfe\xff" else "utf-16-le"), octets), stop
+        return make(octets.decode("utf-16-be")), stop
+
+    return read
+
+
+def _void(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    return None, p
+
+
+def _bit(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+    return v.Bit(), p
+
+
+def _opaque(code: int) -> Reader:
+    def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
+        start, stop = span(code, b, p, end)
+        return OpaqueValue(code, b[start:stop]), stop
+
+    return read
+
+
+BINARIES: Final[dict[int, type[bytes]]] = {
+    kind.CODE: kind
+    for kind in (v.Bin8, v.Bin16, v.Bin32, v.Bin64, v.Bin128, v.Bin256, v.Bin512, v.Bin1024, v.Bin40, v.Bin72, v.Vbin8)
+}
+
+READERS: Final[dict[int, Reader]] = {
+    **{code: _opaque(code) for code in range(256)},
+    **{code: _octets(code, kind) for code, kind in BINARIES.items()},
+    0x01: _fixed(i8, v.Int8, 1),
+    0x02: _fixed(u8, v.Uint8, 1),
+    0x04: _char,
+    0x08: _boolean,
+    0x11: _fixed(i16, v.Int16, 2),
+    0x12: _fixed(u16, v.Uint16, 2),
+    0x21: _fixed(i32, v.Int32, 4),
+    0x22: _fixed(u32, v.Uint32, 4),
+    0x23: _float,
+    0x27: _char_utf32,
+    0x31: _int64,
+    0x32: _uint64,
+    0x33: _double,
+    0x38: _fixed(i64, v.Datetime, 8),
+    0x48: _uuid,
+    0x84: _latin(0x84, v.Str8Latin),
+    0x85: _str8,
+    0x86: _utf16(0x86, v.Str8Utf16),
+    0x90: _vbin16,
+    0x94: _latin(0x94, v.Str16Latin),
+    0x95: _str16,
+    0x96: _utf16(0x96, v.Str16Utf16),
+    0xA0: _vbin32,
+    0xC8: _decimal(0xC8, v.Dec32, 4),
+    0xD8: _decimal(0xD8, Decimal, 8),
+    0xF0: _void,
+    0xF1: _bit,
+}
+"""Readers by type code; those of maps, lists, arrays and structs are added below."""
+
+
+# --- maps that begin like an earlier one -----------------------------------------------------------------------------------
+
+WIDEST: Final = 32
+"""The most entries of a shape."""
+NAMES: Final = 1024
+"""The most names that are remembered."""
+_PATIENCE: Final = 16
+"""After this number of maps that begin like a shape but continue differently, another shape replaces it."""
+
+Unpack: TypeAlias = "Callable[[bytes, int], tuple[Value, ...]]"
+"""Not of `int`: compiled code would turn a boolean into an integer."""
+
+_BOOLEANS: Final = {b"\0": (False,), b"\1": (True,)}
+
+
+def read_boolean(b: bytes, p: int) -> tuple[Value, ...]:
+    """Like `Struct.unpack_from`. Raises struct.error for an octet other than 0 and 1, which must be preserved, and for none."""
+    found = _BOOLEANS.get(b[p : p + 1])
+    if found is None:
+        raise struct.error
+    return found
+
+
+def _boolean_behind(octets: int) -> Unpack:
+    """Returns a reader of this number of octets, followed by a boolean as in `read_boolean`."""
+
+    def read(b: bytes, p: int) -> tuple[Value, ...]:
+        return b[p : p + octets], *read_boolean(b, p + octets)
+
+    return read
+
+
+Entry: TypeAlias = "tuple[bytes, int, str, Unpack | None, bytes, str]"
+"""What is known in advance of an entry, or of a number and the text after it.
+
+* Its head: the size of the name, the name and the type code; for a text also the octets of the size but the last one.
+* The number of octets of the head and, unless it is a text, of the value; where a text follows, up to the end of its size.
+* Its name.
+* The reader of head and value, and of the head of the text that follows; None for a text.
+* Head and name of that text; empty if there is none.
+
+A plain tuple, because unpacking a named one takes longer than everything else.
+"""
+
+
+class Shape:
+    """A sequence of entries without a repeated name. An empty one stands for an unknown shape."""
+
+    __slots__ = ("entries", "letters", "missed", "size")
+
+    def __init__(self, entries: tuple[Entry, ...] = (), letters: bytes = b"") -> None:
+        self.entries: Final = entries
+        self.letters: Final = letters
+        self.size: Final = len(letters)
+        self.missed = 0 if entries else _PATIENCE
+        """How many maps began like it but continued differently."""
+
+
+class Shapes:
+    """Reads entries of one encoding, and remembers their shapes.
+
+    `text_head` is the type code of a text and the octets of its size, all 0, but the last one; `forms` has the other values by
+    type code; `boolean` is the type code of a boolean, None if the encoding has none.
+    """
+
+    __slots__ = ("_boolean", "_names", "_shapes", "_size", "_text", "_text_head", "_text_width", "_widths")
+
+    def __init__(self, text_head: bytes, forms: Mapping[int, struct.Struct], boolean: int | None) -> None:
+        self._text_head: Final = text_head
+        self._text: Final = text_head[0]
+        self._text_width: Final = len(text_head)
+        self._size: Final = u16 if len(text_head) == 2 else u32
+        self._boolean: Final = boolean
+        self._widths: Final[dict[int, tuple[Unpack, int, str]]] = {
+            letter: (form.unpack_from, form.size, form.format.lstrip(">")) for letter, form in forms.items()
+        }
+        if boolean is not None:
+            self._widths[boolean] = read_boolean, 1, ""
+        self._names: Final[set[str]] = set()
+        self._shapes: Final = [Shape()] * 256
+        """By the size of the first name."""
+
+    def read(self, b: bytes, at: int, stop: int, entries: dict[str, Value]) -> tuple[int, bytes]:
+        """Adds the entries from `at` to `stop`, or to the first of another type; returns its offset and the type codes.
+
+        There are more type codes than entries if a name repeats. Raises one of `types.BAD` for an entry that goes past `stop`.
+        """
+        first = at
+        shape = self._shapes[b[at] if at < stop else 0]
+        # Entries are not checked against the end: each one advances, so if the last one ends there, all were inside.
+        try:
+            for head, octets, name, unpack, text_head, text in shape.entries:
+                if unpack is None:
+                    behind = at + octets
+                    if b[at:behind] != head:
+                        break
+                    at = b[behind]
+                    behind += 1
+                    at += behind
+                    entries[name] = b[behind:at].decode()
+                elif text_head:
+                    found, value, second = unpack(b, at)
+                    if found != head or second != text_head:
+                        break
+                    entries[name] = value
+                    behind = at + octets
+                    at = b[behind - 1] + behind
+                    entries[text] = b[behind:at].decode()
+                else:
+                    found, value = unpack(b, at)
+                    if found != head:
+                        break
+                    entries[name] = value
+                    at += octets
+        except struct.error:
+            pass  # too short, or it continues differently
+        if at != stop or len(entries) != shape.size:
+            letters = shape.letters[: len(entries)]
+            at, rest = self._read_on(b, at, stop, entries)
+            letters += rest
+            if at == stop and len(entries) == len(letters) and entries:
+                self._learn(shape, b[first], entries, letters)
+            return at, letters
+        return at, shape.letters
+
+    def _read_on(self, b: bytes, at: int, stop: int, entries: dict[str, Value]) -> tuple[int, bytes]:
+        """Like `read`, without a shape."""
+        letters: list[int] = []
+        widths = self._widths
+        while at < stop:
+            behind = at + 1 + b[at]
+            name = b[at + 1 : behind].decode()
+            letter = b[behind]
+            behind += 1
+            if letter == self._text:
+                size: int = self._size(b, behind)[0]
+                behind += self._text_width
+                at = behind + size
+                entries[name] = b[behind:at].decode()
+            elif letter in widths:
+                unpack, width, _ = widths[letter]
+                try:
+                    entries[name] = unpack(b, behind)[0]
+                except struct.error:
+                    break
+                at = behind + width
+            else:
+                break
+            letters.append(letter)
+        if at > stop:
+            raise IndexError
+        return at, bytes(letters)
+
+    def _learn(self, before: Shape, size: int, names: Mapping[str, object], letters: bytes) -> None:
+        """Records entries of unknown shape; `before` is the shape for the size of the first name."""
+        before.missed += 1
+        if before.missed < _PATIENCE or len(letters) > WIDEST:
+            return
+        if not self._names.issuperset(names):  # names that never recur make no shape
+            if len(self._names) >= NAMES:
+                self._names.clear()
+            self._names.update(names)
+            return
+        made: list[Entry] = []
+        number = ""  # the form of the entry before, if it is a number
+        for name, letter in zip(names, letters, strict=True):
+            head = name.encode()
+            head = OCTET[len(head)] + head + (self._text_head if letter == self._text else OCTET[letter])
+            octets, form = len(head), ""
+            if letter == self._boolean:
+                made.append((head, octets + 1, name, _boolean_behind(octets), b"", ""))
+            elif letter != self._text:
+                form = f">{octets}s{self._widths[letter][2]}"
+                made.append((head, octets + self._widths[letter][1], name, struct.Struct(form).unpack_from, b"", ""))
+            elif number:
+                first, width, of_number, *_ = made.pop()
+                both = struct.Struct(f"{number}{octets}s").unpack_from
+                made.append((first, width + octets + 1, of_number, both, head, name))
+            else:
+                made.append((head, octets, name, None, b"", ""))
+            number = form
+        self._shapes[size] = Shape(tuple(made), letters)
+
+
+# --- maps, lists, arrays and structs ---------------------------------------------------------------------------------------
 
 BAD: Final = (struct.error, IndexError, UnicodeDecodeError)
 """What readers may raise besides DecodeError for missing or invalid octets."""
@@ -240,6 +662,226 @@ def read_struct32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> t
 READERS.update({0xA8: read_map, 0xA9: read_list, 0xAA: read_array, 0xAB: read_struct32})
 
 
+# --- sets of command ids and of octets, which only fields have --------------------------------------------------------------
+
+
+def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[RangeSet, int]:
+    """Decodes a sequence-set.  Joins unordered, overlapping or adjacent ranges (531 if `canonical`); a reversed one is 531."""
+    size: int = u16(b, p)[0]
+    start = p + 2
+    stop = start + size
+    if stop > end:
+        raise DecodeError("sequence-set", p, too_large(size, max(0, end - start)))
+    if size == 8:
+        low, high = get_pair32(b, start)
+        if not serial_le(low, high):
+            raise DecodeError("sequence-set", start, f"the range {low} to {high} is turned round", 531)
+        return RangeSet.span(low, high), stop
+    if size % 8:
+        raise DecodeError("sequence-set", p, f"a range takes 8 octets; {size} is no multiple")
+    if size // 8 > reading.ranges:
+        raise DecodeError("sequence-set", p, f"limit ranges is {reading.ranges}; {size // 8} came", 506)
+    pairs = list(PAIRS32.iter_unpack(b[start:stop]))
+    for low, high in pairs:
+        if not serial_le(low, high):
+            raise DecodeError("sequence-set", start, f"the range {low} to {high} is turned round", 531)
+    if reading.canonical:
+        before = pairs[0][1] if pairs else 0
+        for low, high in pairs[1:]:
+            if not serial_lt(serial_add(before, 1), low):
+                raise DecodeError("sequence-set", start, f"the range {low} to {high} does not stand apart behind {before}", 531)
+            before = high
+    ids = RangeSet(pairs)
+    ranges = ids.ranges
+    if len(ranges) < len(pairs):  # joined ranges may span more than half of all numbers, where order is undefined
+        for low, high in ranges:
+            if not serial_le(low, high):
+                raise DecodeError("sequence-set", start, f"the ids from {low} to {high} span half of all numbers or more", 531)
+    return ids, stop
+
+
+def read_byte_ranges(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[ByteRanges, int]:
+    """Decodes byte-ranges: pairs of inclusive offsets, ascending and not adjacent (531 otherwise)."""
+    size: int = u16(b, p)[0]
+    start = p + 2
+    stop = start + size
+    if stop > end:
+        raise DecodeError("byte-ranges", p, too_large(size, max(0, end - start)))
+    if size % 16:
+        raise DecodeError("byte-ranges", p, f"a range takes 16 octets; {size} is no multiple")
+    ranges = tuple(PAIRS64.iter_unpack(b[start:stop]))
+    why = wrong_ranges(ranges)
+    if why:
+        raise DecodeError("byte-ranges", start, why, 531)
+    return ranges, stop
+
+
+def wrong_ranges(ranges: ByteRanges) -> str:
+    """Returns what is wrong with byte-ranges; "" for nothing."""
+    before = -2
+    for low, high in ranges:
+        if not 0 <= low <= high < 1 << 64:
+            return f"{low} to {high} is no range of 64-bit offsets"
+        if low <= before + 1:
+            return f"the range {low} to {high} does not stand apart behind the one before it"
+        before = high
+    return ""
+
+
+# --- fields ---------------------------------------------------------------------------------------------------------------
+
+FieldTable: TypeAlias = tuple[tuple[str, str], ...]
+"""Name and wire type of each field, in flag order."""
+InnerStruct: TypeAlias = tuple[type[Struct], FieldTable, int, int | None]
+InnerStructs: TypeAlias = Mapping[str, InnerStruct]
+"""Structs that are fields: class, fields, octets of their size, and class and code as one number where they have them."""
+ArgumentTable: TypeAlias = tuple[tuple[str, str, object], ...]
+"""Name and wire type of each argument of a method, in order; and the value to send for a reserved one, else None."""
+FieldReader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[object, int]]
+FieldWriter: TypeAlias = Callable[..., bytes]
+
+
+def mask(index: int) -> int:
+    """Returns the flag of field `index` in the two flag octets, as one number."""
+    return 1 << (index % 8) << (8 if index < 8 else 0)
+
+
+MASKS: Final = tuple([mask(index) for index in range(16)])
+KNOWN: Final = tuple([sum(MASKS[:count]) for count in range(17)])
+"""All defined flags, by the number of fields."""
+
+
+def _str8_field(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[str, int]:
+    start, stop = span(0x85, b, p, end)
+    return b[start:stop].decode("utf-8", reading.text), stop
+
+
+def _words(code: int, between: str) -> FieldReader:
+    """Returns a reader that splits a text without loss; an empty one has no parts."""
+
+    def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
+        start, stop = span(code, b, p, end)
+        text = b[start:stop].decode("utf-8", reading.text)
+        return tuple(text.split(between)) if text else (), stop
+
+    return read
+
+
+def _content(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
+    """Decodes the content of 0-9's message.transfer: 0 for inline or 1 for a reference, then a long string."""
+    if p < end and b[p] > 1:
+        raise DecodeError("content", p, f"a content is 0, inline, or 1, a reference, not {b[p]}", 502)
+    start, stop = span(0xA0, b, p + 1, end)
+    return BodyContent(b[start:stop], b[p] == 1), stop
+
+
+FIELD_READERS: Final[dict[str, FieldReader]] = {
+    "uint8": _fixed(u8, int, 1),
+    "uint16": _fixed(u16, int, 2),
+    "uint32": _fixed(u32, int, 4),
+    "uint64": _fixed(u64, int, 8),
+    "sequence-no": _fixed(u32, int, 4),
+    "datetime": READERS[0x31],
+    "str8": _str8_field,
+    "str16": READERS[0x95],
+    "vbin8": _octets(0x80, bytes),
+    "vbin16": READERS[0x90],
+    "vbin32": _octets(0xA0, bytes),
+    "uuid": READERS[0x48],
+    "map": read_map,
+    "array": read_array,
+    "fragments": read_fragments,
+    "texts": read_texts,
+    "struct32": read_struct32,
+    "sequence-set": read_set,
+    "byte-ranges": read_byte_ranges,
+    "words8": _words(0x85, " "),
+    "words32": _words(0xA0, " "),
+    "hosts8": _words(0x85, ","),
+    "content": _content,
+}
+
+
+def read_fields(
+    kind: Callable[..., T],
+    what: str,
+    fields: FieldTable,
+    shapes: InnerStructs,
+    b: bytes,
+    p: int,
+    end: int,
+    flags: int,
+    reading: Reading,
+    sized: bool,
+) -> T:
+    """Decodes a control, command or struct whose fields begin at `p`.  Raises DecodeError, which names the field.
+
+    Unless it is `sized`, undefined flags are an error.
+    """
+    known = KNOWN[len(fields)]
+    if not sized and flags & ~known:
+        raise DecodeError(what, p - 2, f"flags 0x{flags & ~known:04x} belong to no field")
+    if p > end:
+        raise DecodeError(what, p, "octets are missing")
+    values: list[object] = []
+    for index, (name, of) in enumerate(fields):
+        if of == "bit":
+            values.append(flags & MASKS[index] != 0)
+            continue
+        if not flags & MASKS[index]:
+            values.append(None)
+            continue
+        try:
+            read = FIELD_READERS.get(of)
+            if read is None:
+                value, stop = _read_struct(f"{what}.{name}", shapes[of], shapes, b, p, end, reading)
+            else:
+                value, stop = read(b, p, end, reading, 0)
+        except DecodeError as why:
+            full = f"{what}.{name}"
+            plain = why.what == of or why.what.startswith("type 0x")
+            inner = why.what if why.what.startswith(full) else full if plain else f"{full}: {why.what}"
+            raise DecodeError(inner, min(why.octet, end), why.rule, why.code) from None
+        except BAD as why:
+            error = decode_error(why, f"{what}.{name}", p)
+            if error.code == 531:
+                raise error from None
+            raise missing(error.what, p, end) from None
+        if stop > end:
+            raise missing(f"{what}.{name}", p, end, stop)
+        values.append(value)
+        p = stop
+    return kind(*values)
+
+
+def _read_struct(
+    full: str, shape: InnerStruct, shapes: InnerStructs, b: bytes, p: int, end: int, reading: Reading
+) -> tuple[object, int]:
+    kind, fields, size, key = shape
+    if p + size > end:
+        raise DecodeError(full, p, f"its size takes {many(size, 'octet')}, {max(0, end - p)} are left")
+    length = u16(b, p)[0] if size == 2 else u32(b, p)[0]
+    start = p + size
+    stop = start + length
+    if stop > end:
+        raise DecodeError(full, p, too_large(length, end - start))
+    if length == 0:
+        return kind(), stop
+    head = 2 if key is None else 4
+    if length < head:
+        raise DecodeError(full, p, f"a size of {length} has no room for its flags")
+    if key is not None and u16(b, start)[0] != key:
+        raise DecodeError(full, start, f"a struct of code {key:04x} belongs here, not {u16(b, start)[0]:04x}")
+    flags = u16(b, start + head - 2)[0]
+    return read_fields(kind, full, fields, shapes, b, start + head, stop, flags, reading, True), stop
+
+
+def missing(what: str, p: int, end: int, stop: int | None = None, code: int = 503) -> DecodeError:
+    """Returns the error for a value at `p` that exceeds `end`; `stop` is its own end, if known."""
+    wanted = "octets are missing:" if stop is None else f"needs {many(stop - p, 'octet')},"
+    return DecodeError(what, p, f"{wanted} {max(0, end - p)} are left", code)
+
+
 # --- entry points ---------------------------------------------------------------------------------------------------------
 
 
@@ -271,23 +913,18 @@ def decode_struct32(b: bytes, p: int, end: int, depth: int = 0, reading: Reading
     try:
         return read_struct32(b, p, end, reading, depth)
     except (*BAD, DecodeError) as why:
-        from amqp_sansio.wire import field_interpreter
-
-        return field_interpreter.read_struct_slowly(why, b, p, end, reading)
-
-
-_T = TypeVar("_T")
+        return _read_struct_slowly(why, b, p, end, reading)
 
 
 def _edge(
-    read: Callable[[bytes, int, int, Reading, int], tuple[_T, int]],
+    read: Callable[[bytes, int, int, Reading, int], tuple[T, int]],
     what: str,
     b: bytes,
     p: int,
     end: int,
     depth: int,
     reading: Reading,
-) -> tuple[_T, int]:
+) -> tuple[T, int]:
     try:
         value, stop = read(b, p, end, reading, depth)
     except DecodeError:
@@ -306,4 +943,19 @@ def decode_error(why: Exception, what: str, p: int) -> DecodeError:
     return DecodeError(what, p, "octets are missing")
 
 
-import amqp_sansio.wire.layouts.structs  # noqa: E402, F401  (last, for it needs all of the above, and fills STRUCT_READERS)
+def _read_struct_slowly(why: Exception, b: bytes, p: int, end: int, reading: Reading) -> tuple[Struct, int]:
+    """Decodes a coded struct on which the fast path gave up because of `why`.  Raises DecodeError."""
+    from amqp_sansio.wire.layouts import fields
+
+    if p + 8 <= end:
+        size, key, flags = struct_head(b, p)
+        kind = fields.STRUCTS.get(key)
+        if kind is not None and 4 <= size <= end - p - 4:
+            stop = p + 4 + size
+            table, shapes = fields.FIELDS[kind], fields.SHAPES
+            return read_fields(kind, kind.NAME, table, shapes, b, p + 8, stop, flags, reading, True), stop
+    raise why if isinstance(why, DecodeError) else decode_error(why, "struct32", p)
+
+
+# Last, for it needs all of the above; its last import, `wire.layouts.structs`, fills STRUCT_READERS.
+import amqp_sansio.wire.encoding  # noqa: E402, F401

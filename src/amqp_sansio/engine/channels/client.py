@@ -16,8 +16,7 @@ from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.methods import access, basic, confirm, exchange, queue, tx
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel import CAPABILITIES
-from amqp_sansio.wire.encoding import SHORT, put_short
-from amqp_sansio.wire.field_interpreter import UNWRITABLE
+from amqp_sansio.wire.encoding import SHORT, UNWRITABLE, put_short
 from amqp_sansio.wire.method_codec import CLASS_AND_WEIGHT, END, Publishing, put_header
 from amqp_sansio.wire.method_frames import HEADER_HEAD
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_u16, put_u32, put_u64

@@ -20,7 +20,7 @@ from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, Mes
 from amqp_sansio.spec.stream import StreamProperties
 from amqp_sansio.spec.values import Value
 from amqp_sansio.wire.layouts.fields import FIELDS
-from amqp_sansio.wire.scalars import LATIN
+from amqp_sansio.wire.types import LATIN
 
 
 def unsigned(bits: int) -> st.SearchStrategy[int]:

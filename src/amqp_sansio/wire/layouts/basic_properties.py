@@ -13,9 +13,8 @@ from amqp_sansio.spec.methods import basic
 from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.encoding import SHORT, put_short
 from amqp_sansio.wire.field_tables import FlatReader, TableReader
-from amqp_sansio.wire.interpreter import FieldWriter
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, blank, put_u16, put_u64, u16, u64
-from amqp_sansio.wire.types import BAD
+from amqp_sansio.wire.types import BAD, FieldWriter
 
 
 @final

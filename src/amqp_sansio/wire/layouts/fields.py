@@ -9,7 +9,7 @@ from typing import Final
 
 from amqp_sansio.spec import connection, dtx, exchange, execution, file, message, queue, session, stream, tx
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.wire.interpreter import FieldTable, Shapes
+from amqp_sansio.wire.types import FieldTable, InnerStructs
 
 FIELDS: Final[dict[type, FieldTable]] = {
     connection.Start: (("server_properties", "map"), ("mechanisms", "texts"), ("locales", "texts")),
@@ -291,7 +291,7 @@ REQUIRED: Final[dict[type, tuple[str, ...]]] = {
 }
 """Fields that the specification marks as required; nobody enforces it on the wire."""
 
-SHAPES: Final[Shapes] = {
+SHAPES: Final[InnerStructs] = {
     "message.reply-to": (message.ReplyTo, FIELDS[message.ReplyTo], 2, None),
     "dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], 4, 0x0604),
 }

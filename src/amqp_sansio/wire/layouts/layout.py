@@ -15,10 +15,8 @@ from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.spec.values import NullStruct, UnknownStruct
 from amqp_sansio.wire.codec import DEFAULT_READING, Codec, Reading
-from amqp_sansio.wire.encoding import encode_struct32
-from amqp_sansio.wire.field_interpreter import UNWRITABLE, unwritable
+from amqp_sansio.wire.encoding import UNWRITABLE, encode_struct32, unwritable, write_fields
 from amqp_sansio.wire.framing import COMMAND, Assembly
-from amqp_sansio.wire.interpreter import FieldTable, Shapes, read_fields, write_fields
 from amqp_sansio.wire.layouts.structs import (
     DECODERS,
     WRITERS,
@@ -26,7 +24,7 @@ from amqp_sansio.wire.layouts.structs import (
     read_message_message_properties,
 )
 from amqp_sansio.wire.primitives import command_head, control_head, put_command_head, put_control_head, struct_head, u16, u32
-from amqp_sansio.wire.types import BAD, decode_struct32
+from amqp_sansio.wire.types import BAD, FieldTable, InnerStructs, decode_struct32, read_fields
 
 
 class DecodeControl(Protocol):
@@ -179,14 +177,14 @@ _UNREADABLE: Final = (*BAD, DecodeError)
 T = TypeVar("T")
 
 
-def _interpreted(kind: Callable[..., T], verb: str, fields: FieldTable, shapes: Shapes) -> Callable[..., T]:
+def _interpreted(kind: Callable[..., T], verb: str, fields: FieldTable, shapes: InnerStructs) -> Callable[..., T]:
     def read(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> T:
         return read_fields(kind, verb, fields, shapes, b, p, end, flags, reading, False)
 
     return read
 
 
-def _control_writer(key: int, fields: FieldTable, shapes: Shapes) -> ControlWriter:
+def _control_writer(key: int, fields: FieldTable, shapes: InnerStructs) -> ControlWriter:
     def write(control: Control) -> bytes:
         flags, content = write_fields(control, fields, shapes)
         return put_control_head(key, flags) + content
@@ -194,7 +192,7 @@ def _control_writer(key: int, fields: FieldTable, shapes: Shapes) -> ControlWrit
     return write
 
 
-def _command_writer(key: int, fields: FieldTable, shapes: Shapes) -> CommandWriter:
+def _command_writer(key: int, fields: FieldTable, shapes: InnerStructs) -> CommandWriter:
     def write(command: Command, sync: bool) -> bytes:
         flags, content = write_fields(command, fields, shapes)
         return put_command_head(key, 1, sync, flags) + content
@@ -202,7 +200,7 @@ def _command_writer(key: int, fields: FieldTable, shapes: Shapes) -> CommandWrit
     return write
 
 
-def control_decoder(straight: dict[int, ControlReader], codes: Codes, fields: Fields, shapes: Shapes) -> DecodeControl:
+def control_decoder(straight: dict[int, ControlReader], codes: Codes, fields: Fields, shapes: InnerStructs) -> DecodeControl:
     """Builds `Layout.decode_control`, with the straight-line readers that exist."""
     names = {high << 8 | low: kind for kind, (high, low) in codes.items() if issubclass(kind, Control)}
     readers = {key: straight.get(key) or _interpreted(kind, kind.VERB, fields[kind], shapes) for key, kind in names.items()}
@@ -232,7 +230,7 @@ def control_decoder(straight: dict[int, ControlReader], codes: Codes, fields: Fi
     return decode_control
 
 
-def command_decoder(straight: dict[int, CommandReader], codes: Codes, fields: Fields, shapes: Shapes) -> DecodeCommand:
+def command_decoder(straight: dict[int, CommandReader], codes: Codes, fields: Fields, shapes: InnerStructs) -> DecodeCommand:
     """Builds `Layout.decode_command`, with the straight-line readers that exist."""
     names = {high << 8 | low: kind for kind, (high, low) in codes.items() if issubclass(kind, Command)}
     readers = {key: straight.get(key) or _interpreted(kind, kind.VERB, fields[kind], shapes) for key, kind in names.items()}
@@ -279,7 +277,7 @@ def decode_one_struct(b: bytes, start: int, end: int, reading: Reading = DEFAULT
 
 
 def control_encoder(
-    straight: dict[type[Control], ControlWriter], codes: Codes, fields: Fields, shapes: Shapes
+    straight: dict[type[Control], ControlWriter], codes: Codes, fields: Fields, shapes: InnerStructs
 ) -> EncodeControl:
     """Builds `Layout.encode_control`, with the straight-line writers that exist."""
     writers = {
@@ -301,7 +299,7 @@ def control_encoder(
 
 
 def command_encoder(
-    straight: dict[type[Command], CommandWriter], codes: Codes, fields: Fields, shapes: Shapes
+    straight: dict[type[Command], CommandWriter], codes: Codes, fields: Fields, shapes: InnerStructs
 ) -> EncodeCommand:
     """Builds `Layout.encode_command`, with the straight-line writers that exist."""
     writers = {
@@ -336,7 +334,7 @@ def struct_encoder(writers: dict[type[Struct], Callable[..., bytes]]) -> EncodeS
 HEADER_WRITERS: Final[dict[type, Callable[..., bytes]]] = {
     kind: WRITERS[kind] for kind in (DeliveryProperties, MessageProperties)
 }
-"""Fast writers for what a message nearly always carries; they raise one of `field_interpreter.UNWRITABLE`."""
+"""Fast writers for what a message nearly always carries; they raise one of `encoding.UNWRITABLE`."""
 
 
 def walk_headers(b: bytes, start: int, end: int, limits: Limits) -> None:

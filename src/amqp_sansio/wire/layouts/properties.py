@@ -11,8 +11,7 @@ from uuid import UUID
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec import message
 from amqp_sansio.spec.values import Value
-from amqp_sansio.wire.encoding import SHORT, encode_map, encode_struct32, put_short
-from amqp_sansio.wire.field_interpreter import UNWRITABLE
+from amqp_sansio.wire.encoding import SHORT, UNWRITABLE, encode_map, encode_struct32, put_short
 from amqp_sansio.wire.layouts.structs import write_message_reply_to
 from amqp_sansio.wire.primitives import LENGTH16, OCTET, OCTET_OF, put_i64, put_struct_head, put_u16, put_u64
 

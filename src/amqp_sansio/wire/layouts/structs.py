@@ -15,7 +15,7 @@ from amqp_sansio.spec import dtx, exchange, file, message, queue, stream
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import Array, Map
 from amqp_sansio.wire.codec import Reading
-from amqp_sansio.wire.encoding import SHORT, STRUCT_WRITERS, encode_array, encode_map, put_short
+from amqp_sansio.wire.encoding import SHORT, STRUCT_WRITERS, encode_array, encode_map, encode_set, put_short
 from amqp_sansio.wire.primitives import (
     LENGTH16,
     OCTET,
@@ -35,8 +35,7 @@ from amqp_sansio.wire.primitives import (
     u64,
     uuid_of,
 )
-from amqp_sansio.wire.sets import encode_set, read_set
-from amqp_sansio.wire.types import STRUCT_READERS, StructDecoder, read_array, read_map
+from amqp_sansio.wire.types import STRUCT_READERS, StructDecoder, read_array, read_map, read_set
 
 
 def read_message_delivery_properties(

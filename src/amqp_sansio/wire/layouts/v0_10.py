@@ -12,7 +12,7 @@ from amqp_sansio.spec import connection, dtx, exchange, execution, file, message
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import Array, Map
 from amqp_sansio.wire.codec import Reading
-from amqp_sansio.wire.encoding import SHORT, encode_array, encode_map, encode_struct32, put_short
+from amqp_sansio.wire.encoding import SHORT, encode_array, encode_map, encode_set, encode_struct32, put_short
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import (
     CommandReader,
@@ -31,8 +31,7 @@ from amqp_sansio.wire.layouts.layout import (
 )
 from amqp_sansio.wire.layouts.structs import WRITERS
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_command_head, put_control_head, put_u16, put_u32, u16, u32
-from amqp_sansio.wire.sets import encode_set, read_set
-from amqp_sansio.wire.types import read_fragments, read_map, read_struct32
+from amqp_sansio.wire.types import read_fragments, read_map, read_set, read_struct32
 
 
 def read_session_confirmed(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Confirmed:

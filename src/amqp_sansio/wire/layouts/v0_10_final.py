@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.spec import dtx
-from amqp_sansio.wire.interpreter import Shapes
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import (
     Layout,
@@ -31,8 +30,9 @@ from amqp_sansio.wire.layouts.v0_10 import (
     CONTROL_WRITERS,
     SEGMENTS,
 )
+from amqp_sansio.wire.types import InnerStructs
 
-FINAL_SHAPES: Final[Shapes] = {
+FINAL_SHAPES: Final[InnerStructs] = {
     **SHAPES,
     "dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], 2, None),
 }

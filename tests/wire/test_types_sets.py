@@ -10,7 +10,8 @@ from tests.wire.strategies import range_sets
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
-from amqp_sansio.wire.sets import encode_byte_ranges, encode_set, read_byte_ranges, read_set
+from amqp_sansio.wire.encoding import encode_byte_ranges, encode_set
+from amqp_sansio.wire.types import read_byte_ranges, read_set
 
 
 def read(octets: bytes, reading: Reading = DEFAULT_READING) -> RangeSet:

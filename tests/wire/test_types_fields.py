@@ -16,11 +16,12 @@ from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.dtx import Start, Xid
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
-from amqp_sansio.wire.interpreter import mask, read_fields, write_fields
+from amqp_sansio.wire.encoding import write_fields
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.primitives import u16
+from amqp_sansio.wire.types import mask, read_fields
 from tools.codegen.layouts import errata_module
 from tools.codegen.model import load
 

@@ -12,8 +12,8 @@ from amqp_sansio.spec.message import MessageProperties, ReplyTo
 from amqp_sansio.spec.values import Array, Value
 from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.encoding import encode_struct32
-from amqp_sansio.wire.field_interpreter import read_struct_slowly
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.types import _read_struct_slowly
 
 
 def test_lossy_commands() -> None:
@@ -70,6 +70,6 @@ def test_what_cannot_be_written_is_explained_once_however_deep_it_lies(wrap: Cal
 def test_a_struct_without_fields_is_read_slowly_too() -> None:
     octets = encode_struct32(MessageProperties())
     why = DecodeError("quick", 0, "it gave up")
-    assert read_struct_slowly(why, octets, 0, len(octets), Reading()) == (MessageProperties(), len(octets))
+    assert _read_struct_slowly(why, octets, 0, len(octets), Reading()) == (MessageProperties(), len(octets))
     with pytest.raises(DecodeError, match="gave up"):
-        read_struct_slowly(why, octets[:-1], 0, len(octets) - 1, Reading())
+        _read_struct_slowly(why, octets[:-1], 0, len(octets) - 1, Reading())

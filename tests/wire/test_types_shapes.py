@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.values import Boolean, Map, Value
 from amqp_sansio.wire.codec import Reading
-from amqp_sansio.wire.shapes import NAMES, WIDEST, Shapes
-from amqp_sansio.wire.types import BAD, decode_map
+from amqp_sansio.wire.types import BAD, NAMES, WIDEST, Shapes, decode_map
 
 # Text with a policy is read entry by entry, without shapes.
 ONE_BY_ONE = Reading(text="replace")

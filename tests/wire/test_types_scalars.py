@@ -12,7 +12,8 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.values import OpaqueValue, Value
 from amqp_sansio.wire.codec import DEFAULT_READING
-from amqp_sansio.wire.scalars import READERS, WRITERS, fixed_width, least_width, prefix_width, put_opaque, span
+from amqp_sansio.wire.encoding import WRITERS, put_opaque
+from amqp_sansio.wire.types import READERS, fixed_width, least_width, prefix_width, span
 
 UID = UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 
