@@ -6,8 +6,8 @@ import ssl
 
 import pytest
 
-from amqp_sansio.conversation.causes import cause_of, failure_of, of_text, quoted, reason_of, when_ended, when_silent
-from amqp_sansio.events import ConnectionClosed, ExceptionReceived, Origin, Violation
+from amqp_sansio.conversation.causes import cause_of, of_text, quoted, reason_of, when_ended, when_silent
+from amqp_sansio.events import ConnectionClosed, Origin, Violation
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,6 @@ def test_the_error_of_another_protocol_quotes_it() -> None:
     assert cause_of(ConnectionClosed(Origin.VIOLATION, None, "", violation)) == (
         "the other side speaks another protocol: this side speaks AMQP 1, the other one HTTP (48)"
     )
-
-
-def test_an_exception_of_the_other_side() -> None:
-    event = ExceptionReceived(b"s", 404, 7, None, None, None, "no queue", {})  # type: ignore[arg-type]
-    assert failure_of(b"s", event, "").code == 404
 
 
 def test_what_the_system_says_is_one_sentence() -> None:

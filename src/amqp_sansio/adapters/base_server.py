@@ -29,6 +29,16 @@ NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENO
 """The errors of the operating system when it has no file descriptor or no memory for a connection."""
 
 
+G = TypeVar("G", bound=Guest)
+S = TypeVar("S", bound="BaseSocket[Any]")
+TURN: Final = 500
+"""The most events in one turn."""
+READ: Final = 256 * 1024
+"""Octets per read."""
+CLOSE_SECONDS: Final = 5.0
+"""Seconds that the remaining octets may take to be written at the end."""
+
+
 class Logins:
     """A queue of password checks, one per connection: a few run at once, and client addresses take turns."""
 
@@ -170,17 +180,6 @@ def checked(decide: Callable[[], Accepted | Rejected]) -> Accepted | Rejected:
         return decide()
     except Exception as error:
         return Rejected(type(error).__name__)  # not its text, which may quote the password
-
-
-G = TypeVar("G", bound=Guest)
-S = TypeVar("S", bound="BaseSocket[Any]")
-
-TURN: Final = 500
-"""The most events in one turn."""
-READ: Final = 256 * 1024
-"""Octets per read."""
-CLOSE_SECONDS: Final = 5.0
-"""Seconds that the remaining octets may take to be written at the end."""
 
 
 class BaseSocket(Generic[G]):

@@ -37,6 +37,10 @@ _SETTINGS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {  # Any: whate
 """What `connect` and `serve` take besides what they connect: whether it is right, and what would be."""
 
 
+NONCE_OCTETS: Final = 24
+"""Random octets of a nonce, which is their base64 form."""
+
+
 def check_settings(call: str = "connect", /, **settings: object) -> None:
     """Raises EncodeError for an argument of `connect` or `serve` that is not what it takes, before anything is tried."""
     for name, given in settings.items():
@@ -68,10 +72,6 @@ def trust(address: ChannelAddress) -> ssl.SSLContext | None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
-
-
-NONCE_OCTETS: Final = 24
-"""Random octets of a nonce, which is their base64 form."""
 
 
 def proving(config: ClientConfig) -> ClientConfig:

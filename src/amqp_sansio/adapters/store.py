@@ -56,6 +56,9 @@ _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+_FILES: Final = (FILE, f"{FILE}-wal")
+
+
 class StoreError(AmqpError):
     """A store cannot be opened, read or written.  `where` is its directory, `cause` the reason."""
 
@@ -358,9 +361,6 @@ def _make(path: Path) -> None:
         return
     path.mkdir(mode=0o700, parents=True)
     sync_directory(path.parent)
-
-
-_FILES: Final = (FILE, f"{FILE}-wal")
 
 
 @attrs.frozen(kw_only=True)

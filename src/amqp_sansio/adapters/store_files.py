@@ -29,6 +29,24 @@ CLOSED: Final = "closed"
 _COUNTED: Final = re.compile(rb"(open ([0-9]{20})) ([0-9a-f]{8})\n")
 """OPEN with a number and the checksum of both; of fixed length, so that each mark overwrites the one before exactly."""
 
+TAG: Final = "broker.tag"
+
+# sqlite reads a log up to the first frame that does not match its checksum, and takes that for the end.  After a crash it is
+# the end: what was not yet on the disk is missing.  But where the disk has damaged the middle, sqlite silently drops everything
+# after it.  The two can be distinguished: at most one transaction was not yet on the disk.
+#
+# The format is in sqlite's documentation, under «WAL-mode file format»: a header of 32 octets, then frames, each with a header
+# of 24 octets and a page; checksums run on from frame to frame; frames whose salts are not the header's are of an earlier log.
+HEADER: Final = struct.Struct(">8I")
+"""Magic number, version, octets of a page, checkpoint, two salts, two checksums."""
+FRAME: Final = struct.Struct(">6I")
+"""Page, pages in the file where it ends a transaction (else 0), two salts, two checksums."""
+MAGIC: Final = 0x377F0682
+"""Its lowest bit says that the checksums are of big-endian numbers."""
+UNFINISHED: Final = 1
+"""The most transactions that a crash leaves incomplete: each is on the disk before the next one begins."""
+_MASK: Final = 0xFFFFFFFF
+
 
 class Mark:
     """The mark file in the directory of a store."""
@@ -153,9 +171,6 @@ def sync_directory(directory: Path) -> None:
             os.close(handle)
 
 
-TAG: Final = "broker.tag"
-
-
 def new_tag() -> str:
     """Returns a tag that no other broker has."""
     return str(uuid4())
@@ -173,18 +188,6 @@ def kept_tag(directory: str | os.PathLike[str]) -> str:
         made = new_tag()
         write_whole(path, made.encode() + b"\n")
         return made
-
-
-HEADER: Final = struct.Struct(">8I")
-"""Magic number, version, octets of a page, checkpoint, two salts, two checksums."""
-FRAME: Final = struct.Struct(">6I")
-"""Page, pages in the file where it ends a transaction (else 0), two salts, two checksums."""
-MAGIC: Final = 0x377F0682
-"""Its lowest bit says that the checksums are of big-endian numbers."""
-UNFINISHED: Final = 1
-"""The most transactions that a crash leaves incomplete: each is on the disk before the next one begins."""
-
-_MASK: Final = 0xFFFFFFFF
 
 
 def damage(path: Path) -> str | None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS, DEFAULT
-from amqp_sansio.errors import SessionFailed
-from amqp_sansio.events import ConnectionClosed, ExceptionReceived, Origin
+from amqp_sansio.events import ConnectionClosed, Origin
 from amqp_sansio.protocol import SIZE, ProtocolHeader
+
+_NO_TLS: Final = frozenset(("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"))
+_SYSTEM: Final = (
+    (ConnectionRefusedError, "connection refused: nobody listens there"),
+    (ConnectionResetError, "the connection was reset"),
+    (BrokenPipeError, "the connection was reset"),
+)
+KEPT: Final = 64
+"""How many of the first octets are kept until the connection is open, for the error if it never is."""
 
 
 def cause_of(closed: ConnectionClosed) -> str:
@@ -42,23 +50,6 @@ def reason_of(error: BaseException) -> str:
         if isinstance(error, kind):
             return text
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-
-
-_NO_TLS: Final = frozenset(("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"))
-_SYSTEM: Final = (
-    (ConnectionRefusedError, "connection refused: nobody listens there"),
-    (ConnectionResetError, "the connection was reset"),
-    (BrokenPipeError, "the connection was reset"),
-)
-
-
-def failure_of(session: bytes, exception: ExceptionReceived, command: str) -> SessionFailed:
-    """Returns the client's error for an exception of the peer."""
-    return SessionFailed(session, exception.error_code, exception.description, command)
-
-
-KEPT: Final = 64
-"""How many of the first octets are kept until the connection is open, for the error if it never is."""
 
 
 def quoted(octets: bytes) -> str:

@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.subscription import Subscription
 
 
+M = TypeVar("M")
+PREFETCH: Final = 100
+"""Default number of messages of a subscription that are received and not settled."""
+
+
 def release(session: Session, ids: RangeSet, redelivered: bool = False) -> None:
     """Releases messages of an attached session, however many ranges their ids are."""
     for part in parts(session, ids):
         session.release(part, redelivered)
-
-
-M = TypeVar("M")
-
-PREFETCH: Final = 100
-"""Default number of messages of a subscription that are received and not settled."""
 
 
 class BaseInbox(Generic[M]):

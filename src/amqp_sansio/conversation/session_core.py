@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from typing_extensions import Unpack
 
-from amqp_sansio.conversation.causes import failure_of
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.pending_commands import IN_FLIGHT, IN_FLIGHT_OCTETS, PendingCommands, check_executable
@@ -52,6 +51,10 @@ from amqp_sansio.tables.transfer import ACQUIRED, EXPLICIT, TRANSFER
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.client import Client
+
+
+Result = TypeVar("Result")
+ENDED_HERE: Final = "it was ended here"
 
 
 class Failure:
@@ -160,11 +163,6 @@ class Failure:
             gone = tuple(self._gone)
             self._gone.clear()
             raise SessionReopened(session, gone)
-
-
-Result = TypeVar("Result")
-
-ENDED_HERE: Final = "it was ended here"
 
 
 class SessionCore:
@@ -494,7 +492,7 @@ class SessionCore:
             case ExceptionReceived(id=id):
                 subscribing = message.Subscribe.VERB if id in [inbox._said for inbox in self.inboxes.values()] else ""
                 verb = self._pending.verb(id) or self.transactions.verb(id or 0) or subscribing
-                refused = failure_of(self._name, event, verb)
+                refused = SessionFailed(self._name, event.error_code, event.description, verb)
                 self.failure.error, self.failure.id = refused, id
                 self._pending.refused(id, refused)
             case ProducerCreditChanged():

@@ -38,6 +38,10 @@ MANY: Final = 10_000
 next start reads never exceeds what COMPACT allows."""
 
 
+LOOK: Final = 0.25
+"""Seconds until the broker is asked again what is due, while reading is suspended."""
+
+
 class Writer:
     """Takes the broker's entries, stores them, and reports them to it as stored.
 
@@ -213,10 +217,6 @@ class Writer:
         if self.failure is None:
             self.failure = why
             self._failed(why)
-
-
-LOOK: Final = 0.25
-"""Seconds until the broker is asked again what is due, while reading is suspended."""
 
 
 def common_name(certificate: Mapping[str, Any] | None) -> str | None:  # Any: as ssl returns it

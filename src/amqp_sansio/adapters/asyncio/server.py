@@ -38,6 +38,10 @@ _SOON_SECONDS: Final = 0.01
 _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
+QUIET_SECONDS: Final = 1.0
+"""Seconds without any progress after which a stopping server no longer waits for silent clients."""
+
+
 class _Acceptor:
     """The listening sockets of one server."""
 
@@ -132,10 +136,6 @@ class _Acceptor:
             if not joined.made:
                 accepted.close()
                 place.leave()
-
-
-QUIET_SECONDS: Final = 1.0
-"""Seconds without any progress after which a stopping server no longer waits for silent clients."""
 
 
 class Server(BaseServer[G, "_Socket[G]"]):

@@ -13,6 +13,11 @@ from amqp_sansio.errors.checks import check_timeout
 
 Value = TypeVar("Value")
 
+READ: Final = 64 * 1024
+"""Octets per read, before other tasks have their turn."""
+MANY: Final = 256 * 1024
+"""Octets waiting to be written; from this many on, a publisher waits until they are written."""
+
 
 async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
     """Waits for a ticket and returns its value.  Raises its error, or TimeoutError after `timeout` seconds.
@@ -83,10 +88,6 @@ class Waiting(asyncio.Future[None]):
         if self._then is not None:
             fn, context = self._then
             self.get_loop().call_soon(fn, self, context=context)
-
-
-READ: Final = 64 * 1024
-"""Octets per read, before other tasks have their turn."""
 
 
 class Wire(asyncio.BufferedProtocol):
@@ -254,10 +255,6 @@ class Wire(asyncio.BufferedProtocol):
         """Closes the socket at once, without waiting for the peer."""
         if self._transport is not None:
             self._transport.abort()
-
-
-MANY: Final = 256 * 1024
-"""Octets waiting to be written; from this many on, a publisher waits until they are written."""
 
 
 class Line:

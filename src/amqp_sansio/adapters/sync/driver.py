@@ -31,6 +31,15 @@ LOOK: Final = 0.1
 """Seconds after which a waiting caller checks whether it should go on."""
 
 
+Value = TypeVar("Value")
+READ: Final = 64 * 1024
+"""Octets per read."""
+A_DAY: Final = 24.0 * 60 * 60
+"""The longest single wait in seconds; longer ones are repeated, because the system rejects waits of a year or for ever."""
+HIGH: Final = 1024 * 1024
+"""Octets that wait for a slow socket; from this many on, a publisher waits too."""
+
+
 def dial(
     endpoint: Endpoint, tls: ssl.SSLContext | None, until: float, given_up: Callable[[], bool], server_name: str | None = None
 ) -> socket.socket:
@@ -97,16 +106,6 @@ def _wait(waiting: socket.socket, writing: bool, until: float, given_up: Callabl
                 raise OSError("given up")
             if time.monotonic() >= until:
                 raise TimeoutError("no answer in time")
-
-
-Value = TypeVar("Value")
-
-READ: Final = 64 * 1024
-"""Octets per read."""
-A_DAY: Final = 24.0 * 60 * 60
-"""The longest single wait in seconds; longer ones are repeated, because the system rejects waits of a year or for ever."""
-HIGH: Final = 1024 * 1024
-"""Octets that wait for a slow socket; from this many on, a publisher waits too."""
 
 
 class Driver:

@@ -14,6 +14,9 @@ from typing import Final, TypeVar
 Value = TypeVar("Value")
 Given = TypeVar("Given")
 
+AGAIN: Final = 0.05
+"""Seconds after which the background thread checks whether waiting threads still read now and then."""
+
 
 class TimeIsOver(BaseException):
     """The time of a call is over; what cancellation is in asynchronous code."""
@@ -149,10 +152,6 @@ class Poller:
     def close(self) -> None:
         """Releases its resources."""
         self._selector.close()
-
-
-AGAIN: Final = 0.05
-"""Seconds after which the background thread checks whether waiting threads still read now and then."""
 
 
 class Handoff:

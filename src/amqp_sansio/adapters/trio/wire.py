@@ -15,6 +15,13 @@ from amqp_sansio.errors.checks import check_timeout
 
 Value = TypeVar("Value")
 
+READ: Final = 64 * 1024
+"""Octets per read, before other tasks have their turn."""
+LENT: Final = 0.01
+"""Seconds after which the reading task checks whether tasks that wait for answers still read themselves."""
+MANY: Final = 256 * 1024
+"""Octets waiting to be written; from this many on, a publisher waits until they are written."""
+
 
 async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
     """Waits for a ticket and returns its value.  Raises its error, or TimeoutError after `timeout` seconds.
@@ -43,12 +50,6 @@ async def settled(ticket: Ticket[Value]) -> None:
     finally:
         if not ticket.done:
             ticket.forget(event.set)
-
-
-READ: Final = 64 * 1024
-"""Octets per read, before other tasks have their turn."""
-LENT: Final = 0.01
-"""Seconds after which the reading task checks whether tasks that wait for answers still read themselves."""
 
 
 class Wire:
@@ -313,10 +314,6 @@ def _direct(stream: trio.abc.Stream) -> socket.socket | None:
     direct = socket.fromfd(stream.socket.fileno(), stream.socket.family, stream.socket.type, stream.socket.proto)
     direct.setblocking(False)
     return direct
-
-
-MANY: Final = 256 * 1024
-"""Octets waiting to be written; from this many on, a publisher waits until they are written."""
 
 
 class Line:

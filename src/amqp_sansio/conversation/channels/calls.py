@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.core import ChannelCore
 
 
+DIRECT_REPLY_TO: Final = "direct_reply_to"
+REPLY_TO: Final = "amq.rabbitmq.reply-to"
+"""The pseudo-queue for a channel's answers, and the tag of its consumer."""
+_NOT_EXECUTED: Final = {"basic.get": ("its answer is a message", "get"), "basic.consume": ("it brings messages", "subscribe")}
+"""Methods that bring messages: why `execute` does not send them, and the call that does."""
+
+
 class Barrier(Ticket[None]):
     """Settled when a method is answered and all messages are settled or have failed; fails when the method does.
 
@@ -198,11 +205,6 @@ class Fetch:
                 self._core.put_back(message._channel, RangeSet.of(message.tag))
 
 
-DIRECT_REPLY_TO: Final = "direct_reply_to"
-REPLY_TO: Final = "amq.rabbitmq.reply-to"
-"""The pseudo-queue for a channel's answers, and the tag of its consumer."""
-
-
 class Requests:
     """The pending requests of one channel, by their correlation ids."""
 
@@ -275,10 +277,6 @@ class Requests:
         self._waiting.clear()
         for answer in waiting:
             answer.fail(error)
-
-
-_NOT_EXECUTED: Final = {"basic.get": ("its answer is a message", "get"), "basic.consume": ("it brings messages", "subscribe")}
-"""Methods that bring messages: why `execute` does not send them, and the call that does."""
 
 
 def check_executable(method: Method, methods: Methods) -> None:

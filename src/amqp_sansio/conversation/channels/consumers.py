@@ -28,6 +28,11 @@ MESSAGE_OCTETS: Final = 512
 """Octets counted per message besides its properties and body."""
 
 
+_MOST_PREFETCH: Final = 65535
+_HELD: Final = (ReplyCode.ACCESS_REFUSED, ReplyCode.RESOURCE_LOCKED)
+"""With what RabbitMQ refuses a consumer where another one, or its queue, is exclusive to somebody else."""
+
+
 class Inbox(BaseInbox[Message]):
     """A consumer with backpressure: the server delivers at most `prefetch` unsettled messages, or a little more
     (`BEYOND_OCTETS`).
@@ -166,11 +171,6 @@ class Inbox(BaseInbox[Message]):
     def _end(self, error: Exception | None) -> None:
         self._again = False
         super()._end(error)
-
-
-_MOST_PREFETCH: Final = 65535
-_HELD: Final = (ReplyCode.ACCESS_REFUSED, ReplyCode.RESOURCE_LOCKED)
-"""With what RabbitMQ refuses a consumer where another one, or its queue, is exclusive to somebody else."""
 
 
 class Consumers:

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.client import ChannelClient
 
 
+CONFIRMS: Final = "publisher_confirms"
+_MODES: Final[dict[type[Method], str]] = {tx.Select: "tx", confirm.Select: "confirm"}
+"""What is selected by which method: they exclude each other."""
+
+
 class Transaction:
     """A transaction: what is published and accepted between `begin` and `commit` takes effect as a whole or not at all."""
 
@@ -117,11 +122,6 @@ class Transaction:
         self.untaken.clear()
         if untaken and self._core.is_open:
             self._core.put_back(self._core.channel, untaken)
-
-
-CONFIRMS: Final = "publisher_confirms"
-_MODES: Final[dict[type[Method], str]] = {tx.Select: "tx", confirm.Select: "confirm"}
-"""What is selected by which method: they exclude each other."""
 
 
 class ChannelCore:

@@ -26,6 +26,12 @@ _Key: TypeAlias = tuple[str, str, str, str, str]
 """What a binding is known by: whether to a queue or an exchange, to which one, its source, its key and its arguments."""
 
 
+WINDOW: Final = 64
+"""Methods sent before the first of them is answered."""
+TRIES: Final = 16
+"""How often what is locked is declared again: for more than four minutes, with the delays of a RetryPolicy's defaults."""
+
+
 def everything(_: Declared) -> bool:
     """Chooses everything."""
     return True
@@ -195,12 +201,6 @@ def _renamed(bound: queue.Bind | exchange.Bind, names: dict[str, str]) -> queue.
 def changed(method: AnyMethod, **fields: object) -> AnyMethod:
     """Returns the method with other values of some fields."""
     return type(method)(**{name: getattr(method, name) for name in method.FIELDS} | fields)
-
-
-WINDOW: Final = 64
-"""Methods sent before the first of them is answered."""
-TRIES: Final = 16
-"""How often what is locked is declared again: for more than four minutes, with the delays of a RetryPolicy's defaults."""
 
 
 class Restoring:
