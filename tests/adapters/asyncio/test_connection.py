@@ -16,7 +16,7 @@ from tests.adapters.scenarios import *  # noqa: F403
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.asyncio import connect
-from amqp_sansio.adapters.asyncio.wire import wait
+from amqp_sansio.adapters.asyncio.wire import Line
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AddressError, ConnectionClosedError, ConnectionLost, LocalProtocolError
 
@@ -45,7 +45,7 @@ class AsyncioLoop:
         await asyncio.sleep(0)
 
     async def wait(self, ticket: Ticket[None]) -> None:
-        await wait(ticket, PATIENCE)
+        await Line().wait(ticket, PATIENCE)
 
     async def both(self, one: Callable[[], Awaitable[object]], two: Callable[[], Awaitable[object]]) -> None:
         await asyncio.gather(one(), two())

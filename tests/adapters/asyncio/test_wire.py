@@ -11,7 +11,7 @@ import pytest
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.asyncio import connect
-from amqp_sansio.adapters.asyncio.wire import MANY, READ, Line, Waiting, Wire, wait
+from amqp_sansio.adapters.asyncio.wire import MANY, READ, Line, Waiting, Wire
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ticket import Ticket
@@ -25,16 +25,16 @@ def test_its_value_its_error_and_its_time() -> None:
     async def main() -> None:
         settled: Ticket[int] = Ticket()
         settled.settle(7)
-        assert await wait(settled) == 7
+        assert await Line().wait(settled) == 7
         later: Ticket[int] = Ticket()
         asyncio.get_running_loop().call_soon(later.settle, 8)
-        assert await wait(later, 10) == 8
+        assert await Line().wait(later, 10) == 8
         failing: Ticket[int] = Ticket()
         asyncio.get_running_loop().call_soon(failing.fail, KeyError("no"))
         with pytest.raises(KeyError):
-            await wait(failing)
+            await Line().wait(failing)
         with pytest.raises(TimeoutError):
-            await wait(Ticket[int](), 0.01)
+            await Line().wait(Ticket[int](), 0.01)
 
     asyncio.run(main())
 
@@ -42,7 +42,7 @@ def test_its_value_its_error_and_its_time() -> None:
 def test_cancelled_it_does_not_listen_any_more() -> None:
     async def main() -> None:
         ticket: Ticket[int] = Ticket()
-        task = asyncio.create_task(wait(ticket))
+        task = asyncio.create_task(Line().wait(ticket))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

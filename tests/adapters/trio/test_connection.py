@@ -16,7 +16,7 @@ from tests.adapters.scenarios import *  # noqa: F403
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.trio import connect
-from amqp_sansio.adapters.trio.wire import wait
+from amqp_sansio.adapters.trio.wire import Line
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AddressError, ConnectFailed, ConnectionClosedError, ConnectionLost, LocalProtocolError
 from amqp_sansio.events import Origin
@@ -52,7 +52,7 @@ class TrioLoop:
         await trio.sleep(0)
 
     async def wait(self, ticket: Ticket[None]) -> None:
-        await wait(ticket, PATIENCE)
+        await Line().wait(ticket, PATIENCE)
 
     async def both(self, one: Callable[[], Awaitable[object]], two: Callable[[], Awaitable[object]]) -> None:
         async with trio.open_nursery() as nursery:

@@ -12,7 +12,7 @@ from tests.adapters.conditions import PATIENCE
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.trio import Connection, connect
-from amqp_sansio.adapters.trio.wire import LENT, MANY, Line, Wire, wait
+from amqp_sansio.adapters.trio.wire import LENT, MANY, Line, Wire
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ticket import Ticket
@@ -24,7 +24,7 @@ def test_its_value_its_error_and_its_time() -> None:
     async def main() -> None:
         settled: Ticket[int] = Ticket()
         settled.settle(7)
-        assert await wait(settled) == 7
+        assert await Line().wait(settled) == 7
         async with trio.open_nursery() as nursery:
             later: Ticket[int] = Ticket()
             failing: Ticket[int] = Ticket()
@@ -34,13 +34,13 @@ def test_its_value_its_error_and_its_time() -> None:
                 failing.fail(KeyError("no"))
 
             nursery.start_soon(answer)
-            assert await wait(later, 10) == 8
+            assert await Line().wait(later, 10) == 8
             with pytest.raises(KeyError):
-                await wait(failing)
+                await Line().wait(failing)
         with pytest.raises(TimeoutError):
-            await wait(Ticket[int](), 0.01)
+            await Line().wait(Ticket[int](), 0.01)
         with pytest.raises(TimeoutError, match="within -1 seconds"):
-            await wait(Ticket[int](), -1)
+            await Line().wait(Ticket[int](), -1)
 
     trio.run(main)
 
@@ -49,7 +49,7 @@ def test_cancelled_it_does_not_listen_any_more() -> None:
     async def main() -> None:
         ticket: Ticket[int] = Ticket()
         with trio.move_on_after(0.01):
-            await wait(ticket)
+            await Line().wait(ticket)
         assert ticket._callbacks == []
         ticket.settle(1)
 

@@ -8,7 +8,7 @@ import ssl
 from types import TracebackType
 from typing import Final, Self
 
-from amqp_sansio.adapters.asyncio.wire import Line, Wire, wait
+from amqp_sansio.adapters.asyncio.wire import Line, Wire
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.awaited import AwaitedConnection
 from amqp_sansio.conversation.base_session import C
@@ -33,7 +33,7 @@ class BaseConnection(AwaitedConnection[C]):
         running = self._run(asyncio.sleep, random.random)
         self._task = asyncio.create_task(running, name=f"amqp to {self.address.endpoints[0]}")
         try:
-            await wait(self._client.opened)
+            await self._line.wait(self._client.opened)
         except BaseException:
             await self._stop()
             raise

@@ -362,10 +362,10 @@ class BrokerServer(Server[Peer]):
 
         Raises StoreError when that fails; the sockets are closed in any case.  May be called again.
         """
-        if self._phase != "open" or not self._acceptor.listening:
+        if self._phase != "open" or not self._listeners:
             return
         self._phase = "quiet"
-        await self._acceptor.close()
+        await self._stop_accepting()
         if self.writer is not None:
             self.writer.gather()
             await self.writer.idle()

@@ -17,7 +17,6 @@ from amqp_sansio.adapters.base_server import (
     OPENING_READ,
     RETRY_SECONDS,
     TURN,
-    Admission,
     BaseServer,
     BaseSocket,
     G,
@@ -42,102 +41,6 @@ QUIET_SECONDS: Final = 1.0
 """Seconds without any progress after which a stopping server no longer waits for silent clients."""
 
 
-class _Acceptor:
-    """The listening sockets of one server."""
-
-    def __init__(self, join: Callable[[Place], _Socket[Any]], tls: ssl.SSLContext | None, admission: Admission) -> None:
-        self.admission: Final = admission
-        self._join: Final = join
-        self._tls: Final = tls
-        self._listeners: Final[list[socket.socket]] = []
-        self._tasks: Final[set[asyncio.Task[None]]] = set()
-
-    async def listen(self, host: str, port: int) -> None:
-        """Listens on all addresses that the name resolves to.  Raises OSError when one of them cannot be bound."""
-        loop = asyncio.get_running_loop()
-        kind, flags = socket.SOCK_STREAM, socket.AI_PASSIVE
-        try:  # a numeric address needs no resolver thread
-            found = socket.getaddrinfo(host or None, port, type=kind, flags=flags | socket.AI_NUMERICHOST)
-        except socket.gaierror:
-            found = await loop.getaddrinfo(host, port, type=kind, flags=flags)
-        try:
-            for family, address in dict.fromkeys([(each[0], each[4]) for each in found]):
-                try:
-                    listener = socket.create_server(address, family=family, backlog=_BACKLOG)
-                except OSError as error:
-                    if error.errno in _ABSENT and len(found) > 1 and (self._listeners or address != found[-1][4]):
-                        continue  # an address of an IP version that this machine lacks
-                    raise
-                listener.setblocking(False)
-                self._listeners.append(listener)
-        except BaseException:
-            self._close()
-            raise
-        for listener in self._listeners:
-            self._start(self._accept(listener))
-
-    @property
-    def listening(self) -> bool:
-        """Whether `listen` was called."""
-        return bool(self._listeners)
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port of the first listening socket."""
-        host, port = self._listeners[0].getsockname()[:2]
-        return str(host), int(port)
-
-    async def close(self) -> None:
-        """Stops accepting, and drops connections in their TLS handshake.  May be called again."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        self._close()
-
-    def _close(self) -> None:
-        for listener in self._listeners:
-            listener.close()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _accept(self, listener: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            for number in range(_ACCEPTS):
-                try:
-                    accepted, address = await loop.sock_accept(listener)
-                except OSError as error:
-                    if error.errno in NO_ROOM and number:
-                        await asyncio.sleep(_SOON_SECONDS)
-                    elif error.errno in NO_ROOM:
-                        loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
-                        await asyncio.sleep(RETRY_SECONDS)
-                    break  # otherwise the connection was gone before it was accepted
-                place = self.admission.admit(address, loop.time())
-                if place is None:
-                    accepted.close()
-                else:
-                    self._start(self._begin(accepted, place))
-            await asyncio.sleep(0)  # so that fast arrivals do not starve the event loop
-
-    async def _begin(self, accepted: socket.socket, place: Place) -> None:
-        joined = self._join(place)
-        seconds = None if self._tls is None else self.admission.limits.tls_seconds
-        try:
-            with suppress(OSError):  # no TLS, or not in time: ssl's errors are OSErrors
-                await asyncio.get_running_loop().connect_accepted_socket(
-                    joined.opening, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
-                )
-        finally:
-            if not joined.made:
-                accepted.close()
-                place.leave()
-
-
 class Server(BaseServer[G, "_Socket[G]"]):
     """Listens and connects sockets to the host passed to `serve`; to be used as `async with serve(...) as server`."""
 
@@ -152,7 +55,9 @@ class Server(BaseServer[G, "_Socket[G]"]):
         super().__init__(host, connect, limits, tls is not None)
         self.buffer: Final = memoryview(bytearray(OPENING_READ))
         """The read buffer that all connections that are not open share."""
-        self._acceptor: Final = _Acceptor(self._socket, tls, self.admission)
+        self._tls: Final = tls
+        self._listeners: Final[list[socket.socket]] = []
+        self._accepting: Final[set[asyncio.Task[None]]] = set()  # accept, or run a TLS handshake
         self._where: Final = where
         self._loop: asyncio.AbstractEventLoop  # set when the block is entered
         self._timer: asyncio.TimerHandle | None = None
@@ -163,7 +68,7 @@ class Server(BaseServer[G, "_Socket[G]"]):
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        await self._acceptor.listen(*self._where)
+        await self._listen(*self._where)
         return self
 
     async def __aexit__(
@@ -174,11 +79,12 @@ class Server(BaseServer[G, "_Socket[G]"]):
     @property
     def address(self) -> tuple[str, int]:
         """The listening address: host and port."""
-        return self._acceptor.address
+        host, port = self._listeners[0].getsockname()[:2]
+        return str(host), int(port)
 
     async def close(self) -> None:
         """Stops listening, and closes every socket once its octets are written."""
-        await self._acceptor.close()
+        await self._stop_accepting()
         if self._timer is not None:
             self._timer.cancel()
         self._stop_checks()
@@ -206,6 +112,82 @@ class Server(BaseServer[G, "_Socket[G]"]):
     async def serve_forever(self) -> None:
         """Serves until it is cancelled."""
         await asyncio.get_running_loop().create_future()
+
+    # --- accepting -----------------------------------------------------------------------------------------------------------
+
+    async def _listen(self, host: str, port: int) -> None:
+        """Listens on all addresses that the name resolves to.  Raises OSError when one of them cannot be bound."""
+        loop = asyncio.get_running_loop()
+        kind, flags = socket.SOCK_STREAM, socket.AI_PASSIVE
+        try:  # a numeric address needs no resolver thread
+            found = socket.getaddrinfo(host or None, port, type=kind, flags=flags | socket.AI_NUMERICHOST)
+        except socket.gaierror:
+            found = await loop.getaddrinfo(host, port, type=kind, flags=flags)
+        try:
+            for family, address in dict.fromkeys([(each[0], each[4]) for each in found]):
+                try:
+                    listener = socket.create_server(address, family=family, backlog=_BACKLOG)
+                except OSError as error:
+                    if error.errno in _ABSENT and len(found) > 1 and (self._listeners or address != found[-1][4]):
+                        continue  # an address of an IP version that this machine lacks
+                    raise
+                listener.setblocking(False)
+                self._listeners.append(listener)
+        except BaseException:
+            self._close_listeners()
+            raise
+        for listener in self._listeners:
+            self._start(self._accept(listener))
+
+    async def _stop_accepting(self) -> None:
+        """Stops accepting, and drops connections in their TLS handshake.  May be called again."""
+        for task in self._accepting:
+            task.cancel()
+        if self._accepting:
+            await asyncio.wait(self._accepting)
+        self._close_listeners()
+
+    def _close_listeners(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            for number in range(_ACCEPTS):
+                try:
+                    accepted, address = await loop.sock_accept(listener)
+                except OSError as error:
+                    if error.errno in NO_ROOM and number:
+                        await asyncio.sleep(_SOON_SECONDS)
+                    elif error.errno in NO_ROOM:
+                        loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
+                        await asyncio.sleep(RETRY_SECONDS)
+                    break  # otherwise the connection was gone before it was accepted
+                place = self.admission.admit(address, loop.time())
+                if place is None:
+                    accepted.close()
+                else:
+                    self._start(self._welcome(accepted, place))
+            await asyncio.sleep(0)  # so that fast arrivals do not starve the event loop
+
+    async def _welcome(self, accepted: socket.socket, place: Place) -> None:
+        joined = self._socket(place)
+        seconds = None if self._tls is None else self.admission.limits.tls_seconds
+        try:
+            with suppress(OSError):  # no TLS, or not in time: ssl's errors are OSErrors
+                await asyncio.get_running_loop().connect_accepted_socket(
+                    joined.opening, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
+                )
+        finally:
+            if not joined.made:
+                accepted.close()
+                place.leave()
 
     # --- turns ---------------------------------------------------------------------------------------------------------------
 

@@ -19,23 +19,6 @@ MANY: Final = 256 * 1024
 """Octets waiting to be written; from this many on, a publisher waits until they are written."""
 
 
-async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
-    """Waits for a ticket and returns its value.  Raises its error, or TimeoutError after `timeout` seconds.
-
-    Cancelling the wait does not undo what was sent.
-    """
-    if not ticket.done:
-        if timeout is None:
-            await settled(ticket)
-        else:
-            try:
-                async with asyncio.timeout(timeout):
-                    await settled(ticket)
-            except TimeoutError:
-                raise TimeoutError(f"no answer within {timeout} seconds") from None
-    return ticket.result()
-
-
 async def settled(ticket: Ticket[Value]) -> None:
     """Waits until a pending ticket is settled."""
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -285,8 +268,17 @@ class Line:
             await wire.writable.wait()
 
     async def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
-        """See `conversation.line`."""
-        return await wait(ticket, timeout)
+        """See `conversation.line`.  Cancelling the wait does not undo what was sent."""
+        if not ticket.done:
+            if timeout is None:
+                await settled(ticket)
+            else:
+                try:
+                    async with asyncio.timeout(timeout):
+                        await settled(ticket)
+                except TimeoutError:
+                    raise TimeoutError(f"no answer within {timeout} seconds") from None
+        return ticket.result()
 
     async def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
         """See `conversation.line`."""

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 import trio
 
-from amqp_sansio.adapters.trio.wire import Line, Wire, wait
+from amqp_sansio.adapters.trio.wire import Line, Wire
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.awaited import AwaitedConnection
 from amqp_sansio.conversation.base_session import C
@@ -81,7 +81,7 @@ class BaseConnection(AwaitedConnection[C]):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._run_in, background)
                 try:
-                    await wait(self._client.opened)
+                    await self._line.wait(self._client.opened)
                     yield
                 finally:
                     with trio.CancelScope(shield=True):

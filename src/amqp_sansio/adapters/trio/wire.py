@@ -23,21 +23,6 @@ MANY: Final = 256 * 1024
 """Octets waiting to be written; from this many on, a publisher waits until they are written."""
 
 
-async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
-    """Waits for a ticket and returns its value.  Raises its error, or TimeoutError after `timeout` seconds.
-
-    Cancelling the wait does not undo what was sent.
-    """
-    if timeout is None:
-        await settled(ticket)
-    else:
-        with trio.move_on_after(max(timeout, 0)) as scope:
-            await settled(ticket)
-        if scope.cancelled_caught and not ticket.done:
-            raise TimeoutError(f"no answer within {timeout} seconds")
-    return ticket.result()
-
-
 async def settled(ticket: Ticket[Value]) -> None:
     """Waits until a ticket is settled; a checkpoint in any case."""
     if ticket.done:
@@ -345,11 +330,18 @@ class Line:
             await trio.lowlevel.checkpoint_if_cancelled()
 
     async def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
-        """See `conversation.line`."""
+        """See `conversation.line`.  Cancelling the wait does not undo what was sent."""
         self._waiting += 1
         try:
             self._listen()
-            return await wait(ticket, timeout)
+            if timeout is None:
+                await settled(ticket)
+            else:
+                with trio.move_on_after(max(timeout, 0)) as scope:
+                    await settled(ticket)
+                if scope.cancelled_caught and not ticket.done:
+                    raise TimeoutError(f"no answer within {timeout} seconds")
+            return ticket.result()
         finally:
             self._waiting -= 1
 
