@@ -8,9 +8,8 @@ import pytest
 
 from amqp_sansio.spark import examination
 from amqp_sansio.spark.errors import MissingJava, PipelineError
-from amqp_sansio.spark.examination import examine
+from amqp_sansio.spark.examination import ask_worker, examine
 from amqp_sansio.spark.installation import Java
-from amqp_sansio.spark.passes import ask_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

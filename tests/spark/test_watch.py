@@ -20,6 +20,7 @@ from tests.spark.rows import violations
 from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
 from tests.waiting import awaited
 
+from amqp_sansio.captures.columns.compact import batch_of
 from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA, Late
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
 from amqp_sansio.captures.columns.store import Outcome
@@ -334,7 +335,7 @@ def frame(count: int) -> Any:
     ("name", "number"), [("x/b00000012-0f-3.parquet", 12), ("open-0000.parquet", -1), ("part-1.parquet", -1)]
 )
 def test_the_number_is_read_from_the_name(name: str, number: int) -> None:
-    assert Output.number(name) == number
+    assert batch_of(name) == number
 
 
 def test_after_each_batch_the_manifest_names_what_is_there(tmp_path: Path) -> None:

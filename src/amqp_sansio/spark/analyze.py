@@ -14,9 +14,10 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.source import files_of, octets_of
 from amqp_sansio.captures.tables import END_TO_END
 from amqp_sansio.spark.errors import PipelineError, remedied, told
-from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
+from amqp_sansio.spark.passes import replayed, split, write_replayed
 from amqp_sansio.spark.session import cores_of, prepare
 from amqp_sansio.spark.source import read_bundles, read_packets
+from amqp_sansio.spark.views import read_tables
 from amqp_sansio.spark.writer import end_to_end, merged_in_tasks, write_end_to_end
 
 if TYPE_CHECKING:

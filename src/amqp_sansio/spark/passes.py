@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,10 +22,7 @@ from amqp_sansio.spark.source import TASK
 from amqp_sansio.spark.writer import FILES, write_envelopes, write_records
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-READING_TASKS: Final = 64
-"""The most tasks that read a table back."""
+    from pyspark.sql import DataFrame
 
 
 def replayed(packets: DataFrame, options: ReplayOptions, partitions: int) -> DataFrame:
@@ -93,47 +90,3 @@ def _opened(records: DataFrame, table: str) -> DataFrame:
             yield unseal(envelope.table, envelope.data)
 
     return records.where(records["table"] == table).mapInArrow(open_envelopes, TABLES[table].ddl)
-
-
-def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapping[str, DataFrame]:
-    """Returns tables published in `folder`, with the documented columns: the files that the manifest names.
-
-    On this machine Spark reads them itself; elsewhere, and where the columns have the names of schema version 1, its tasks read
-    them through pyarrow.
-    """
-    names, place = tuple(tables), Place(folder)
-    files, is_plain = paths_of(folder, names), place.is_local and place.version == SCHEMA_VERSION
-    found = {}
-    for name in names:
-        table = TABLES.get(name, END_TO_END)
-        if is_plain:
-            reader = spark.read.schema(table.ddl).option("basePath", f"file://{place.root}/{name}")
-            found[name] = reader.parquet(*[f"file://{path}" for path in files[name]]).select(*table.names)
-        else:
-            found[name] = _by_arrow(spark, folder, files[name], table)
-    return found
-
-
-def _by_arrow(spark: SparkSession, folder: str, paths: Sequence[str], table: Table) -> DataFrame:
-    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        system, schema = located(folder).system, table_schema(table)
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from rows_in(system, paths[number], schema)
-
-    return spark.range(0, len(paths), 1, min(len(paths), READING_TASKS)).mapInArrow(read, table.ddl)
-
-
-def ask_worker(spark: SparkSession) -> tuple[str, str]:
-    """Asks a Python worker for its version, and for the location of our package."""
-
-    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import platform
-
-        import amqp_sansio
-
-        for _ in batches:
-            yield pa.RecordBatch.from_pydict({"python": [platform.python_version()], "ours": [str(amqp_sansio.__file__)]})
-
-    python, ours = spark.range(1).mapInArrow(answer, "python string, ours string").collect()[0]
-    return str(python), str(ours)

@@ -8,11 +8,12 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.locations import local
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spark.errors import MissingExtra, PipelineError, reason_of
@@ -20,7 +21,8 @@ from amqp_sansio.spark.installation import ensure_home, ensure_java
 from amqp_sansio.spark.reach import see_that_it_answers, shown
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 EXTRA: Final = ("pyspark", "pyarrow", "pandas", "google.protobuf")
 """Modules that must be importable; the extra `[spark]` installs them."""
@@ -217,6 +219,20 @@ def cores_of(spark: SparkSession) -> int:
     if is_connect(spark):
         return int(spark.conf.get("spark.default.parallelism", None) or os.cpu_count() or 1)
     return int(spark.sparkContext.defaultParallelism)
+
+
+def in_tasks(
+    spark: SparkSession, work: Callable[[int], Iterable[pa.RecordBatch]], count: int, ddl: str, tasks: int | None = None
+) -> DataFrame:
+    """Returns a frame of columns `ddl`: what `work` makes of each number below `count`, in as many tasks, or in `tasks`."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with seldom():
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield from work(number)
+
+    return spark.range(0, count, 1, min(count, tasks or count)).mapInArrow(run, ddl)
 
 
 def ship(spark: SparkSession) -> None:

@@ -45,7 +45,7 @@ from amqp_sansio.captures.files import (
 )
 from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, splits
 from amqp_sansio.captures.tables import PACKETS, Column, ddl, picked
-from amqp_sansio.spark.session import is_local
+from amqp_sansio.spark.session import in_tasks, is_local
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -393,14 +393,11 @@ def read_bundles(
     parts = plan.partitions(enumerate(plan.paths), cut_in_tasks(spark, plan.paths, plan.split, plan.resync))
     chosen = shared_out(weights([split for part in parts for split in part.splits]), tasks)
 
-    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with seldom():
-            for batch in numbers:
-                for number in batch.column(0).to_pylist():
-                    for bundles in plan.read(parts[number]):
-                        yield with_task(bundles, chosen, tasks)
+    def read(number: int) -> Iterator[pa.RecordBatch]:
+        for bundles in plan.read(parts[number]):
+            yield with_task(bundles, chosen, tasks)
 
-    return spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, f"{BUNDLES}, {TASK} int NOT NULL")
+    return in_tasks(spark, read, len(parts), f"{BUNDLES}, {TASK} int NOT NULL")
 
 
 def cut_in_tasks(
@@ -415,16 +412,14 @@ def cut_in_tasks(
         return {}
     paths = [files[number] for number in large]
 
-    def cut(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def cut(number: int) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        for batch in numbers:
-            at = batch.column(0).to_pylist()
-            made = [pickle.dumps(splits(paths[each], large[each], octets, resync)) for each in at]
-            yield pa.RecordBatch.from_arrays([pa.array(made, pa.binary())], ["splits"])
+        made = pickle.dumps(splits(paths[number], large[number], octets, resync))
+        yield pa.RecordBatch.from_arrays([pa.array([made], pa.binary())], ["splits"])
 
-    numbers = spark.range(0, len(large), 1, min(len(large), CUTTING_TASKS))
-    made: list[list[Split]] = [pickle.loads(row[0]) for row in numbers.mapInArrow(cut, "splits binary").collect()]
+    frame = in_tasks(spark, cut, len(large), "splits binary", CUTTING_TASKS)
+    made: list[list[Split]] = [pickle.loads(row[0]) for row in frame.collect()]
     return {each[0].file_id: each for each in made}
 
 

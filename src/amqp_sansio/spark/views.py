@@ -1,15 +1,26 @@
-"""The tables of a folder and the views of `captures.views` in a Spark session, by name."""
+"""The tables of a folder in a Spark session, and the views of `captures.views` on them, by name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.captures.tables import DEFAULT_TABLES
+from amqp_sansio.captures.columns.place import Place
+from amqp_sansio.captures.columns.published import paths_of, rows_in
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.locations import located
+from amqp_sansio.captures.schema import Table
+from amqp_sansio.captures.tables import DEFAULT_TABLES, SCHEMA_VERSION, TABLES
 from amqp_sansio.captures.views import VIEWS
-from amqp_sansio.spark.passes import read_tables
+from amqp_sansio.spark.session import in_tasks
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+READING_TASKS: Final = 64
+"""The most tasks that read a table back."""
 
 
 def create_views(spark: SparkSession, folder: str) -> tuple[str, ...]:
@@ -21,3 +32,29 @@ def create_views(spark: SparkSession, folder: str) -> tuple[str, ...]:
     for view in VIEWS.values():
         spark.sql(view.sql).createOrReplaceTempView(view.name)
     return (*tables, *VIEWS)
+
+
+def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapping[str, DataFrame]:
+    """Returns tables published in `folder`, with the documented columns: the files that the manifest names.
+
+    On this machine Spark reads them itself; elsewhere, and where the columns have the names of schema version 1, its tasks read
+    them through pyarrow.
+    """
+    names, place = tuple(tables), Place(folder)
+    files, is_plain = paths_of(folder, names), place.is_local and place.version == SCHEMA_VERSION
+    found = {}
+    for name in names:
+        table = TABLES.get(name, END_TO_END)
+        if is_plain:
+            reader = spark.read.schema(table.ddl).option("basePath", f"file://{place.root}/{name}")
+            found[name] = reader.parquet(*[f"file://{path}" for path in files[name]]).select(*table.names)
+        else:
+            found[name] = _by_arrow(spark, folder, files[name], table)
+    return found
+
+
+def _by_arrow(spark: SparkSession, folder: str, paths: Sequence[str], table: Table) -> DataFrame:
+    def read(number: int) -> Iterator[pa.RecordBatch]:
+        return rows_in(located(folder).system, paths[number], table_schema(table))
+
+    return in_tasks(spark, read, len(paths), table.ddl, READING_TASKS)

@@ -170,7 +170,7 @@ class Watch:
         output = Output(place, self._folder, self._plan)
         last = self._committed()
         # A batch that was written and not committed will be repeated.
-        settled = [file for file in output.files if 0 <= Output.number(file.path) <= last]
+        settled = [file for file in output.files if 0 <= batch_of(file.path) <= last]
         files: list[Written] = []
         if with_open and last >= 0:
             files += write_tables(open_records(self._spark, self._checkpoint, self._plan), place.work, OPEN)
@@ -256,11 +256,6 @@ class Output:
         self._closed = False
         self._busy: Final = threading.Lock()
 
-    @staticmethod
-    def number(path: str) -> int:
-        """Returns the number of the latest batch in a file; -1 for other files."""
-        return batch_of(path)
-
     def close(self) -> None:
         """Waits for the batch that is being written, and allows no further one."""
         with self._busy:
@@ -277,7 +272,7 @@ class Output:
             late = self._late([file for file in written if file.table == LATE], batch)
             self.late = bounded([*[each for each in self.late if each.batch < batch], *late])
             written = [file for file in written if file.table != LATE]
-            self.publish(written, lambda file: 0 <= self.number(file.path) < batch or file.table == END_TO_END.name)
+            self.publish(written, lambda file: 0 <= batch_of(file.path) < batch or file.table == END_TO_END.name)
             self.batches += 1
             self.last = batch
             for each in bounded(late):
@@ -298,7 +293,7 @@ class Output:
         kept = [file for file in self.files if stays(file)]
         have = {file.table for file in [*files, *kept]}
         with told("the batch cannot be published"):
-            groups = groups_of([file for file in kept if self.number(file.path) >= 0], few=MERGED_FILES, alike=True)
+            groups = groups_of([file for file in kept if batch_of(file.path) >= 0], few=MERGED_FILES, alike=True)
             files += [merged(group, self.place.work) for group in groups]
             kept = without(kept, groups)
             files += [write_empty(self.place.work, table) for table in self._plan.tables if table not in have]

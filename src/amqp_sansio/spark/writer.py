@@ -26,7 +26,7 @@ from amqp_sansio.captures.columns.tables import schema_of
 from amqp_sansio.captures.columns.writer import Writer, unique, write_whole
 from amqp_sansio.captures.tables import END_TO_END_SQL
 from amqp_sansio.spark.envelope import envelopes_in, unseal
-from amqp_sansio.spark.session import cores_of
+from amqp_sansio.spark.session import cores_of, in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +55,12 @@ def write_records(records: Iterable[tuple[str, pa.RecordBatch]], place: str, pre
         else:
             written += writer.add(table, batch)
     written += [*writer.rest(), *write_whole(late, LATE_SCHEMA, place, LATE, unique(prefix))]
-    yield pa.RecordBatch.from_pylist([each._asdict() for each in written], schema=SCHEMA)
+    yield listed(written)
+
+
+def listed(files: Iterable[Written]) -> pa.RecordBatch:
+    """Returns files as rows of FILES."""
+    return pa.RecordBatch.from_pylist([each._asdict() for each in files], schema=SCHEMA)
 
 
 MERGING_TASKS: Final = 64
@@ -68,13 +73,11 @@ def merged_in_tasks(spark: SparkSession, files: Sequence[Written], place: str, o
     if not groups:
         return list(files)
 
-    def merge(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            made = [merged(groups[number], place)._asdict() for number in batch.column(0).to_pylist()]
-            yield pa.RecordBatch.from_pylist(made, schema=SCHEMA)
+    def merge(number: int) -> Iterator[pa.RecordBatch]:
+        yield listed([merged(groups[number], place)])
 
-    numbers = spark.range(0, len(groups), 1, min(len(groups), MERGING_TASKS, 2 * cores_of(spark)))
-    return [*without(files, groups), *[Written(*row) for row in numbers.mapInArrow(merge, FILES).collect()]]
+    made = in_tasks(spark, merge, len(groups), FILES, min(MERGING_TASKS, 2 * cores_of(spark)))
+    return [*without(files, groups), *[Written(*row) for row in made.collect()]]
 
 
 ROWS_OF_THE_DRIVER: Final = 500_000
@@ -101,20 +104,17 @@ def write_end_to_end(
     buckets = max(cores, -(-rows // ROWS_OF_A_BUCKET))
     parts = shares(messages, max(cores, rows // ROWS_OF_A_BUCKET))
 
-    def deal(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with seldom():
-            for batch in numbers:
-                for number in batch.column(0).to_pylist():
-                    for read in messages_in(parts[number], tables):
-                        yield _sealed(read, buckets)
+    def deal(number: int) -> Iterator[pa.RecordBatch]:
+        for read in messages_in(parts[number], tables):
+            yield _sealed(read, buckets)
 
     def join(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with seldom():
             found = (batch for table in alone.latencies(_opened(batches)) for batch in table.to_batches())
             made = write_joined(found, place)
-        yield pa.RecordBatch.from_pylist([each._asdict() for each in made], schema=SCHEMA)
+        yield listed(made)
 
-    bundles = spark.range(0, len(parts), 1, len(parts)).mapInArrow(deal, _DEALT)
+    bundles = in_tasks(spark, deal, len(parts), _DEALT)
     whole = bundles.repartitionById(buckets, "bucket").sortWithinPartitions("delivered")
     return [Written(*row) for row in whole.mapInArrow(join, FILES).collect()] or write_joined([], place, empty=True)
 
