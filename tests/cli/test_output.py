@@ -99,9 +99,23 @@ def rounds(told: Progress) -> None:
     told.rounds(40, 10_000, "seeds")
 
 
+def tasks(told: Progress) -> None:
+    told.tasks("2 captures", 3, 8)
+
+
+def uncounted(told: Progress) -> None:
+    told.tasks("/captures", 0, 0)
+
+
 @pytest.mark.parametrize(
     ("tell", "said"),
-    [(files, "reading dtx: 7 of 9 files"), (octets, "reading a.pcap: 12 MB"), (rounds, "40 of 10000 seeds")],
+    [
+        (tasks, "2 captures: 3 of 8 tasks"),
+        (uncounted, "/captures"),
+        (files, "reading dtx: 7 of 9 files"),
+        (octets, "reading a.pcap: 12 MB"),
+        (rounds, "40 of 10000 seeds"),
+    ],
 )
 @pytest.mark.parametrize("terminal", [True, False])
 def test_progress_is_shown_now_and_then(

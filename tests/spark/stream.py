@@ -6,8 +6,8 @@ import sys
 
 from tests.spark.truth import OPTIONS
 
-from amqp_sansio.spark.quiet import quiet
 from amqp_sansio.spark.session import open_session
+from amqp_sansio.spark.stderr import quiet
 from amqp_sansio.spark.watch import Watch
 
 

@@ -9,7 +9,8 @@ from typing import Final
 
 from amqp_sansio.captures.errors import PipelineError
 from amqp_sansio.cli.output import complain
-from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report, run_here, size
+from amqp_sansio.cli.pipeline import on_spark, plan_of, report, run_here, size
+from amqp_sansio.errors.core import many
 
 SMALL_OCTETS: Final = 32_000_000
 """Uncompressed captures with fewer octets are small: this process finishes before Spark has started."""
@@ -25,27 +26,20 @@ def analyze(given: argparse.Namespace) -> int:
     """Publishes the tables and prints a summary.  Returns 0, or 2 when something could not be read."""
     if _engine(given) == "local":
         return report(run_here(given.files, given.out, plan_of(given), given.file_size), given.json)
-    from amqp_sansio.spark.session import end, open_session, require_extra
+    from amqp_sansio.spark.session import require_extra
 
     require_extra()
     from amqp_sansio.captures.columns.store import opened
     from amqp_sansio.captures.source import files_of
     from amqp_sansio.spark.analyze import run
-    from amqp_sansio.spark.progress import Progress
-    from amqp_sansio.spark.quiet import quiet
 
     # Visible faults are reported before Spark takes its seconds to start.
     files = files_of(given.files)
     opened(given.out).discard()
     plan = plan_of(given)
     began = time.monotonic()
-    with quiet():
-        spark = open_session(given.master or ALL_CORES, settings=dict(given.conf))
-        try:
-            with Progress(spark, f"amqp-sansio: {len(files)} capture{'' if len(files) == 1 else 's'}"):
-                outcome = run(spark, files, given.out, plan, file_octets=given.file_size)
-        finally:
-            end(spark)
+    with on_spark(given, many(len(files), "capture")) as spark:
+        outcome = run(spark, files, given.out, plan, file_octets=given.file_size)
     status = report(outcome, given.json)
     said = None if given.master else advice(files, time.monotonic() - began, outcome.rows.get("connections", 0))
     if said is not None:

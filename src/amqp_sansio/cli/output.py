@@ -109,6 +109,10 @@ class Progress:
         """Reports that `octets` (decompressed) octets of a capture file were read."""
         self._tell(f"reading {file}: {octets / 1_000_000:.0f} MB")
 
+    def tasks(self, job: str, done: int, of: int) -> None:
+        """Reports that `done` of `of` tasks of a job are over; `of` is 0 where that is unknown."""
+        self._tell(f"{job}: {done} of {many(of, 'task')}" if of else job)
+
     def rounds(self, done: int, of: int, what: str) -> None:
         """Reports that `done` of `of` seeds or conversations (`what`) are over."""
         self._tell(f"{done} of {of} {what}")

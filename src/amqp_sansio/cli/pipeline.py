@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import attrs
@@ -17,6 +18,8 @@ from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line
 from amqp_sansio.errors.core import many
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from amqp_sansio.captures.columns.store import Outcome
     from amqp_sansio.captures.replay.options import ReplayOptions
 
@@ -188,6 +191,23 @@ def installed(what: str, extra: str) -> Iterator[None]:
         raise PipelineError(f"{what} {error.name}: pip install 'amqp-sansio[{extra}]'") from error
 
 
+@contextmanager
+def on_spark(given: argparse.Namespace, job: str) -> Iterator[SparkSession]:
+    """Opens a session for the block, which shows the progress of the `job`."""
+    from amqp_sansio.spark.session import end, open_session
+    from amqp_sansio.spark.stderr import counted, quiet
+
+    progress: Final = Progress()
+    with quiet():
+        spark = open_session(given.master or ALL_CORES, settings=dict(given.conf))
+        try:
+            with counted(partial(progress.tasks, job), spark):
+                yield spark
+        finally:
+            progress.clear()
+            end(spark)
+
+
 def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets: int | None = None) -> Outcome:
     """Analyzes captures in this process, and shows the progress.  Raises PipelineError when that fails.
 
@@ -232,7 +252,7 @@ def warn(outcome: Outcome) -> int:
         complain(NO_CONNECTION)
     damage = outcome.findings.get("damage", 0)
     if damage:
-        complain(f"{damage} place{'' if damage == 1 else 's'} in the captures cannot be read: see level damage in violations")
+        complain(f"{many(damage, 'place')} in the captures cannot be read: see level damage in violations")
         for each in outcome.damage:
             complain(str(each))
         if damage > len(outcome.damage) > 0:

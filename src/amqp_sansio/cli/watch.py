@@ -5,19 +5,17 @@ from __future__ import annotations
 import argparse
 
 from amqp_sansio.cli.output import complain
-from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report
+from amqp_sansio.cli.pipeline import on_spark, plan_of, report
 
 
 def watch(given: argparse.Namespace) -> int:
     """Follows the folder until an interrupt (or, with --once, until it has read everything) and publishes."""
-    from amqp_sansio.spark.session import end, open_session, require_extra
+    from amqp_sansio.spark.session import require_extra
 
     require_extra()
     from amqp_sansio.captures.columns.place import Place
     from amqp_sansio.captures.replay.options import IDLE_HOURS
     from amqp_sansio.spark.errors import PipelineError
-    from amqp_sansio.spark.progress import Progress
-    from amqp_sansio.spark.quiet import quiet
     from amqp_sansio.spark.source import Newest
     from amqp_sansio.spark.watch import CONNECT, Watch
 
@@ -28,29 +26,24 @@ def watch(given: argparse.Namespace) -> int:
     for place in (Place(given.out), Place(given.checkpoint)):
         place.open()
         place.discard()
-    with quiet():
-        spark = open_session(given.master or ALL_CORES, settings=dict(given.conf))
-        try:
-            closed = given.closed or "newest"
-            if given.once and given.closed is None:
-                # Everything that exists, except a file that is growing: its later part would never be read.
-                growing = newest.growing()
-                closed = "newest" if growing else "all"
-                if growing:
-                    complain(f"{growing} is still being written to: it is left for the next time")
-            idle = IDLE_HOURS if given.idle_hours is None else given.idle_hours
-            stream = Watch(
-                spark,
-                given.folder,
-                given.out,
-                given.checkpoint,
-                plan,
-                options={"closed": closed},
-                idle_hours=idle,
-                warn=complain,
-            )
-            with Progress(spark, f"amqp-sansio: {given.folder}", count=stream.count):
-                outcome = stream.run(once=given.once)
-        finally:
-            end(spark)
+    with on_spark(given, given.folder) as spark:
+        closed = given.closed or "newest"
+        if given.once and given.closed is None:
+            # Everything that exists, except a file that is growing: its later part would never be read.
+            growing = newest.growing()
+            closed = "newest" if growing else "all"
+            if growing:
+                complain(f"{growing} is still being written to: it is left for the next time")
+        idle = IDLE_HOURS if given.idle_hours is None else given.idle_hours
+        stream = Watch(
+            spark,
+            given.folder,
+            given.out,
+            given.checkpoint,
+            plan,
+            options={"closed": closed},
+            idle_hours=idle,
+            warn=complain,
+        )
+        outcome = stream.run(once=given.once)
     return report(outcome, given.json)

@@ -48,7 +48,7 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
         yield Part("Java", True, f"{java.version} (from {java.origin}: {java.home})")
     if absent:
         return
-    from amqp_sansio.spark.quiet import quiet
+    from amqp_sansio.spark.stderr import quiet
 
     with quiet():
         began = time.monotonic()

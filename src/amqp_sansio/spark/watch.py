@@ -93,10 +93,6 @@ class Watch:
         self._output: Output | None = None
         self._stop: Final = threading.Event()
 
-    def count(self) -> tuple[int, int]:
-        """Returns no task counts: the amount of future work is unknown."""
-        return 0, 0
-
     def stop(self) -> None:
         """Ends the stream after the present batch.  What connections have open stays in the stream's state."""
         self._stop.set()

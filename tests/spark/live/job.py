@@ -16,8 +16,8 @@ from tests.spark.live.stage import COPY, ORDERS
 
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.spark.live import supervise
-from amqp_sansio.spark.quiet import quiet
 from amqp_sansio.spark.session import open_session
+from amqp_sansio.spark.stderr import quiet
 
 JVM_KILLED: Final = 3
 AT_ONCE: Final = RetryPolicy(attempts=100, first=0.05, longest=0.05, give_up=None)

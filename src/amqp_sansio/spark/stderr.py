@@ -1,7 +1,7 @@
-"""Filters out of stderr what the JVM and Spark's workers write there regardless of the log level.
+"""What a person sees on stderr while Spark works: how much is done, and nothing of what the JVM and workers write there.
 
-They inherit our stderr: a warning about a module, lines of workers that start and end.  Within `quiet`, stderr goes through a
-pipe that drops such lines.
+They inherit our stderr and write there regardless of the log level: a warning about a module, lines of workers that start and
+end.  Within `quiet`, stderr goes through a pipe that drops such lines.
 """
 
 from __future__ import annotations
@@ -11,10 +11,19 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.spark.session import is_connect
+
+if TYPE_CHECKING:
+    from pyspark import StatusTracker
+    from pyspark.sql import SparkSession
+
+
+LOOK_SECONDS: Final = 0.5
+"""Seconds between two counts of tasks."""
 NOISE: Final = re.compile(
     rb"WARNING: Using incubator modules|Setting default log level|To adjust logging level|Setting Spark log level"
     rb"|Streaming TransformWithState|Starting Streaming|WARNING: sun\\.|WARNING: A terminally deprecated"
@@ -64,3 +73,41 @@ def _filter(reading: int, target: int) -> None:
             rest = b""
     if rest and not NOISE.search(rest):
         os.write(target, rest)
+
+
+@contextmanager
+def counted(tell: Callable[[int, int], None], spark: SparkSession | None = None) -> Iterator[None]:
+    """Within the block, calls `tell` now and then, in a thread, with how many tasks of the running jobs are done, of how many.
+
+    Both are 0 where that is unknown: without a session, or with Spark Connect.
+    """
+    tracker = None if spark is None or is_connect(spark) else spark.sparkContext.statusTracker()
+    over = threading.Event()
+
+    def count() -> None:
+        while not over.wait(LOOK_SECONDS):
+            try:
+                tell(*(0, 0) if tracker is None else tasks_in(tracker))
+            except Exception:  # the session is ending: not worth a report
+                return
+
+    thread = threading.Thread(target=count, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def tasks_in(tracker: StatusTracker) -> tuple[int, int]:
+    """Counts the tasks of the stages of all running jobs: those done, and all."""
+    done = known = 0
+    for job in tracker.getActiveJobsIds():
+        about = tracker.getJobInfo(job)
+        for stage in about.stageIds if about else ():
+            info = tracker.getStageInfo(stage)
+            if info:
+                done += info.numCompletedTasks
+                known += info.numTasks
+    return done, known
