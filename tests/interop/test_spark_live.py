@@ -107,7 +107,7 @@ def test_what_is_wrong_is_one_error(broker_j: BrokerJ, url: str, tmp_path: Path)
             reader.latest(reader.initial())
         reader.close()
         assert "falsch" not in str(told.value)
-    tasks = Publisher(sink(url, tmp_path).access, new_owner(), EXACTLY_ONCE)
+    tasks = Publisher(sink(url, tmp_path), new_owner(), EXACTLY_ONCE)
     with pytest.raises(LiveSetupError, match="unroutable"):
         tasks.publish([Outgoing("", "nowhere", b"x", {"mandatory": True})])
     assert in_doubt(url) == 0

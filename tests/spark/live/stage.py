@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 from weakref import WeakSet
 
+import attrs
 import pyarrow as pa
 from tests.adapters.served import Served
 from tests.cli.serving import Serving
@@ -26,7 +27,7 @@ from amqp_sansio.spark.live import broker_link
 from amqp_sansio.spark.live.coordinator import Coordinator, Decisions, Published
 from amqp_sansio.spark.live.mapping import COLUMNS, rows_of
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, SourceOptions, sink_options, source_options
-from amqp_sansio.spark.live.sink import Publisher, rows_as
+from amqp_sansio.spark.live.sink import Publisher
 from amqp_sansio.spark.live.source import Reader
 from amqp_sansio.spec.queue import Declare, Query, QueueQueryResult
 
@@ -289,16 +290,16 @@ class SinkQuery:
 
     def _epoch(self, epoch: int) -> None:
         decisions = Decisions(self.options.journal)
-        mode = Coordinator(self.options, decisions, step=self.step).begin()
+        mode = Coordinator(self.options, step=self.step).begin()
         self.step("planned")
         rows = self.epochs[epoch]
         published: list[Published] = []
         try:
             for at in range(self.partitions):
                 published.append(self._task(decisions, mode, epoch, at, rows[at :: self.partitions]))
-            Coordinator(self.options, Decisions(self.options.journal), step=self.step).commit(self.query, epoch, published)
+            Coordinator(self.options, step=self.step).commit(self.query, epoch, published)
         except LiveError:  # as Spark does, also when it was the commit that failed
-            Coordinator(self.options, Decisions(self.options.journal), step=self.step).abort(published)
+            Coordinator(self.options, step=self.step).abort(published)
             raise
         self.step("commit logged")
         self.committed += 1
@@ -308,8 +309,8 @@ class SinkQuery:
         failure: BaseException | None = None
         for _ in range(4):
             batch = pa.RecordBatch.from_pylist([{"body": row} for row in rows])
-            messages = rows_as(self.options, ids).messages(iter([batch]), partition)
-            publisher = Publisher(self.options.access, decisions.owner, mode, self.options.branch_timeout, self.step)
+            messages = attrs.evolve(self.options.rows, ids=ids).messages(iter([batch]), partition)
+            publisher = Publisher(self.options, decisions.owner, mode, self.step)
             try:
                 return publisher.publish(messages, epoch)
             except LiveError as error:

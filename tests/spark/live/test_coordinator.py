@@ -105,14 +105,14 @@ def test_an_epoch_that_was_decided_is_not_published_again(broker: InMemory, tmp_
     """Spark plays an epoch again whose commit it does not know of: what is prepared then is rolled back."""
     options = sink(broker.url, tmp_path)
     decisions = Decisions(options.journal)
-    made = Coordinator(options, decisions)
+    made = Coordinator(options)
     for wanted in (True, False):
         made.begin()
-        published = Publisher(options.access, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"one", {})], 5)
+        published = Publisher(options, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"one", {})], 5)
         assert made.commit("q", 5, [published]) is wanted
     assert [each.body for each in drain(broker.url)] == [b"one"]
     # Another query counts its epochs from 0 on.
-    published = Publisher(options.access, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"two", {})], 0)
+    published = Publisher(options, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"two", {})], 0)
     assert made.commit("another", 0, [published])
     assert [each.body for each in drain(broker.url)] == [b"two"]
 
@@ -123,18 +123,18 @@ def test_branches_that_are_gone_are_not_decided_about(broker: InMemory, tmp_path
     decisions = Decisions(options.journal)
     lost = Published(word(branch(decisions.owner, SINK, 0)), 1, 1)
     with pytest.raises(LiveError, match="1 of 1 prepared branches are not there any more"):
-        Coordinator(options, decisions).commit("q", 0, [lost])
+        Coordinator(options).commit("q", 0, [lost])
     assert decisions.last("q") is None
 
 
 def test_abort_and_the_branches_of_dead_tasks(broker: InMemory, tmp_path: Path) -> None:
     options = sink(broker.url, tmp_path)
     decisions = Decisions(options.journal)
-    tasks = Publisher(options.access, decisions.owner, EXACTLY_ONCE)
-    kept = Publisher(options.access, Decisions(tmp_path / "other").owner, EXACTLY_ONCE)
+    tasks = Publisher(options, decisions.owner, EXACTLY_ONCE)
+    kept = Publisher(options, Decisions(tmp_path / "other").owner, EXACTLY_ONCE)
     kept.publish([Outgoing("", COPY, b"not ours", {})])
     one, _ = [tasks.publish([Outgoing("", COPY, b"x", {})], 1) for _ in range(2)]
-    made = Coordinator(options, decisions)
+    made = Coordinator(options)
     assert made.in_doubt() == 2
     made.abort([one, None])
     assert made.in_doubt() == 1
@@ -156,13 +156,13 @@ def test_a_worker_that_seemed_dead_loses_nothing(broker: InMemory, tmp_path: Pat
             Decisions(options.journal).lock.take(0.0)
 
     decisions = Decisions(options.journal)
-    one = Publisher(options.access, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
-    Coordinator(options, decisions, step=another).begin()
+    one = Publisher(options, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
+    Coordinator(options, step=another).begin()
     assert seen == ["asked", "undone"]
     with pytest.raises(LiveError, match="not there any more"):
-        Coordinator(attrs.evolve(options, access=attrs.evolve(options.access, retry=0.0)), decisions).commit("q", 0, [one])
-    one = Publisher(options.access, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
-    Coordinator(options, decisions, step=another).commit("q", 0, [one])
+        Coordinator(attrs.evolve(options, access=attrs.evolve(options.access, retry=0.0))).commit("q", 0, [one])
+    one = Publisher(options, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
+    Coordinator(options, step=another).commit("q", 0, [one])
     assert {*coordinator.STEPS, *coordinator.RECOVERY} == set(seen)
 
 
@@ -171,16 +171,16 @@ def test_jobs_share_a_journal(broker: InMemory, tmp_path: Path) -> None:
     decisions = Decisions(options.journal)
     from amqp_sansio.spark.live.identity import JOB, number_of_job
 
-    tasks = Publisher(options.access, decisions.owner, EXACTLY_ONCE)
+    tasks = Publisher(options, decisions.owner, EXACTLY_ONCE)
     one = tasks.publish([Outgoing("", COPY, b"1", {})], number_of_job("one"), JOB)
     tasks.publish([Outgoing("", COPY, b"2", {})], number_of_job("two"), JOB)
-    Coordinator(options, decisions, "three").begin()
+    Coordinator(options, "three").begin()
     assert in_doubt(broker.url) == 2
     with pytest.raises(Crash):
-        Coordinator(options, decisions, "one", at_step("decided", 1, die)).commit("one", 0, [one])
-    Coordinator(options, decisions, "three").begin()  # what was decided is finished by whoever comes
+        Coordinator(options, "one", at_step("decided", 1, die)).commit("one", 0, [one])
+    Coordinator(options, "three").begin()  # what was decided is finished by whoever comes
     assert in_doubt(broker.url) == 1
-    Coordinator(options, decisions, "two").begin()
+    Coordinator(options, "two").begin()
     assert in_doubt(broker.url) == 0
     assert [each.body for each in drain(broker.url)] == [b"1"]
 
@@ -190,7 +190,7 @@ def test_what_is_wrong_from_the_start_is_one_error(
 ) -> None:
     def begin(**more: str) -> str:
         options = sink(broker.url, tmp_path, **more)
-        return Coordinator(options, Decisions(options.journal)).begin()
+        return Coordinator(options).begin()
 
     with pytest.raises(LiveSetupError, match="there is no queue 'nowhere'"):
         begin(routingKey="nowhere")
@@ -211,10 +211,10 @@ def test_a_broker_that_breaks_its_word_is_reported(broker: InMemory, tmp_path: P
 
     options = sink(broker.url, tmp_path)
     decisions = Decisions(options.journal)
-    one = Publisher(options.access, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
+    one = Publisher(options, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
     monkeypatch.setattr(Link, "commit", lambda self, branches: [(each, XaStatus.XA_HEURRB) for each in branches])
     with pytest.raises(LiveLossError, match="undid a branch that it had prepared"):
-        Coordinator(options, decisions).commit("q", 0, [one])
+        Coordinator(options).commit("q", 0, [one])
 
 
 def test_a_decision_holds(tmp_path: Path) -> None:

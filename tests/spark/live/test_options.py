@@ -38,7 +38,12 @@ def test_without_a_place_each_broker_and_queue_has_one_of_its_own(monkeypatch: p
 
 def test_the_options_of_a_sink() -> None:
     options = sink_options({"url": URL, "routingKey": "q", "checkpointLocation": "/c", "queryName": "x", "persistent": "false"})
-    assert (options.routing_key, options.journal, options.persistent, options.mandatory) == ("q", Path("/c/amqp"), False, True)
+    assert (options.rows.routing_key, options.journal, options.rows.persistent, options.rows.mandatory) == (
+        "q",
+        Path("/c/amqp"),
+        False,
+        True,
+    )
     assert sink_options({"url": URL, "journal": "file:///j", "checkpointLocation": "s3://c"}).journal == Path("/j")
     with pytest.raises(LiveSetupError, match="give option journal"):
         sink_options({"url": URL, "checkpointLocation": "s3://c"})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import ssl
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Protocol, Self, TypeVar
 
 import attrs
 
@@ -15,7 +16,7 @@ from amqp_sansio.adapters.sync import Connection, Session, connect
 from amqp_sansio.config import ClientConfig, ClientMechanism
 from amqp_sansio.engine.sasl import Anonymous, CramMd5, External, Plain, Scram
 from amqp_sansio.errors import AmqpError, BranchFailed, ConnectFailed, SessionFailed
-from amqp_sansio.spark.errors import LiveError, LiveSetupError, refused
+from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError, refused
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, BRANCH_TIMEOUT, EXACTLY_ONCE, Access
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
@@ -48,7 +49,46 @@ LASTING: Final = (
 Other refusals may pass: Broker-J answers 320 (connection-forced) to a wrong password, and also while it starts.
 """
 
+FIRST_DELAY: Final = 0.1
+LONGEST_DELAY: Final = 5.0
+"""Seconds between two attempts to reach a lost broker; each wait is twice as long as the one before."""
+
 Value = TypeVar("Value")
+
+
+class Step(Protocol):
+    """Called after each step; a test may crash the process there."""
+
+    def __call__(self, step: str, /) -> None: ...
+
+
+def go_on(step: str) -> None:
+    """Ignores steps."""
+
+
+def persistently(
+    access: Access,
+    work: Callable[[], Value],
+    may_pass: Callable[[LiveError], bool] = lambda error: True,
+    clock: Callable[[], float] = time.monotonic,
+) -> Value:
+    """Returns what `work` returns; repeats it after an error that `may_pass`, for as long as the options allow.
+
+    Raises its last LiveError; LiveSetupError and LiveLossError at once.
+    """
+    until = clock() + access.retry
+    delay = FIRST_DELAY
+    while True:
+        try:
+            return work()
+        except (LiveSetupError, LiveLossError):
+            raise
+        except LiveError as error:
+            if not may_pass(error) or clock() + delay > until:
+                raise
+            LOG.warning("%s; trying again in %.1f s", error, delay)
+            time.sleep(delay)
+            delay = min(delay * 2, LONGEST_DELAY)
 
 
 class Link:
@@ -146,16 +186,22 @@ class Link:
             raise LiveError(f"{self.access.shown}: {error}") from None
         return True
 
-    def commit(self, branches: Iterable[Xid]) -> list[tuple[Xid, XaStatus | None]]:
-        """Commits prepared branches; returns the broker's status for each, None for an unknown branch.
+    def commit(self, branches: Iterable[Xid]) -> list[tuple[Xid, XaStatus]]:
+        """Commits prepared branches; returns those that the broker undid, with its status.  Unknown ones were decided before.
 
         Raises LiveError when the connection fails.
         """
-        return self._decide(branches, Session.commit)
+        undone: list[tuple[Xid, XaStatus]] = []
+        for each, status in self._decide(branches, Session.commit):
+            if status in UNDONE:
+                undone.append((each, status))
+            elif status not in (XaStatus.XA_OK, XaStatus.XA_HEURCOM):
+                LOG.error("%s: the broker decided by itself: %s", self.access.shown, status)
+        return undone
 
-    def rollback(self, branches: Iterable[Xid]) -> list[tuple[Xid, XaStatus | None]]:
+    def rollback(self, branches: Iterable[Xid]) -> None:
         """Rolls branches back; otherwise like `commit`."""
-        return self._decide(branches, Session.rollback)
+        self._decide(branches, Session.rollback)
 
     def must_keep(self, prepared: XaStatus, what: str) -> None:
         """Raises LiveSetupError for an answer to dtx.prepare that is not XA_OK; `what` the broker then does not keep."""
@@ -165,29 +211,28 @@ class Link:
                 f"it does not keep what it {what}; choose mode at-least-once"
             )
 
-    def _decide(self, branches: Iterable[Xid], how: Callable[[Session, Xid], None]) -> list[tuple[Xid, XaStatus | None]]:
-        said: list[tuple[Xid, XaStatus | None]] = []
+    def _decide(self, branches: Iterable[Xid], how: Callable[[Session, Xid], None]) -> list[tuple[Xid, XaStatus]]:
+        """Returns the broker's status for each branch that it knows."""
+        said: list[tuple[Xid, XaStatus]] = []
         with self.told():
             for each in branches:
-                said.append((each, self._ask(each, how)))
-                if said[-1][1] in BY_ITSELF:
+                status = XaStatus.XA_OK
+                try:
+                    with self.session() as session:
+                        how(session, each)
+                except BranchFailed as error:
+                    if error.status is None:
+                        raise
+                    status = error.status
+                except SessionFailed as error:
+                    if error.code != NO_SUCH_BRANCH:
+                        raise
+                    continue
+                said.append((each, status))
+                if status in BY_ITSELF:
                     with suppress(SessionFailed, BranchFailed), self.session() as session:
                         session.forget(each)
         return said
-
-    def _ask(self, branch: Xid, how: Callable[[Session, Xid], None]) -> XaStatus | None:
-        try:
-            with self.session() as session:
-                how(session, branch)
-        except BranchFailed as error:
-            if error.status is None:
-                raise LiveError(f"{self.access.shown}: {error}") from None
-            return error.status
-        except SessionFailed as error:
-            if error.code == NO_SUCH_BRANCH:
-                return None
-            raise
-        return XaStatus.XA_OK
 
     @contextmanager
     def told(self, hint: str | None = None) -> Iterator[None]:

@@ -6,7 +6,6 @@ Steps of `commit`: `checked` (all branches are prepared), `decided`, `committed`
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -15,12 +14,10 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import UNDONE, Link
+from amqp_sansio.spark.live.broker_link import Link, Step, go_on, persistently
 from amqp_sansio.spark.live.disk import Lock, folder, get_json, put_json
 from amqp_sansio.spark.live.identity import JOB, SINK, from_word, note_of, number_of, number_of_job, owned, unseen, word
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions
-from amqp_sansio.spark.live.spooler import FIRST_DELAY, LONGEST_DELAY, Step, go_on
-from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 
 LOG: Final = logging.getLogger("amqp_sansio.spark.live")
@@ -39,18 +36,16 @@ class Published(NamedTuple):
     octets: int
 
 
+NOTE: Final = "journal.json"
+OPTION: Final = "journal"
+
+
 class Coordinator:
     """One process's work for one journal."""
 
-    def __init__(
-        self,
-        options: SinkOptions,
-        decisions: Decisions,
-        job: str | None = None,
-        step: Step = go_on,
-    ) -> None:
+    def __init__(self, options: SinkOptions, job: str | None = None, step: Step = go_on) -> None:
         self.options: Final = options
-        self.decisions: Final = decisions
+        self.decisions: Final = Decisions(options.journal)
         self.job: Final = job
         """The name of the job; None for a stream.  Jobs may share a journal; each decides only about its own branches."""
         self._step: Final = step
@@ -72,10 +67,10 @@ class Coordinator:
             return mode
 
     def _there(self, link: Link) -> None:
-        exchange, key = self.options.exchange, self.options.routing_key
+        exchange, key = self.options.rows.exchange, self.options.rows.routing_key
         if exchange and not link.has_exchange(exchange):
             raise LiveSetupError(f"{self.options.access.shown}: there is no exchange {exchange!r} (option exchange)")
-        if not exchange and key and self.options.mandatory and link.queue(key) is None:
+        if not exchange and key and self.options.rows.mandatory and link.queue(key) is None:
             raise LiveSetupError(f"{self.options.access.shown}: there is no queue {key!r} (option routingKey)")
 
     def recover(self, link: Link) -> None:
@@ -95,12 +90,7 @@ class Coordinator:
     def _commit(self, link: Link, branches: Sequence[Xid]) -> None:
         for each in branches:
             for _, status in link.commit([each]):
-                if status in UNDONE:
-                    raise LiveLossError(
-                        f"{self.options.access.shown}: the broker undid a branch that it had prepared: {status}"
-                    )
-                if status not in (None, XaStatus.XA_OK, XaStatus.XA_HEURCOM):
-                    LOG.error("%s: the broker decided by itself: %s", self.options.access.shown, status)
+                raise LiveLossError(f"{self.options.access.shown}: the broker undid a branch that it had prepared: {status}")
             self._step("committed")
 
     def commit(self, query: str, epoch: int, published: Sequence[Published]) -> bool:
@@ -176,25 +166,11 @@ class Coordinator:
         return [each for each in branches if self.job is None or number_of(each) == number_of_job(self.job)]
 
     def _with_broker(self, work: Callable[[Link], None]) -> None:
-        until = time.monotonic() + self.options.access.retry
-        delay = FIRST_DELAY
-        while True:
-            try:
-                with Link(self.options.access) as link:
-                    work(link)
-                    return
-            except (LiveSetupError, LiveLossError):
-                raise
-            except LiveError as error:
-                if time.monotonic() + delay > until:
-                    raise
-                LOG.warning("%s; trying again in %.1f s", error, delay)
-                time.sleep(delay)
-                delay = min(delay * 2, LONGEST_DELAY)
+        def attempt() -> None:
+            with Link(self.options.access) as link:
+                work(link)
 
-
-NOTE: Final = "journal.json"
-OPTION: Final = "journal"
+        persistently(self.options.access, attempt)
 
 
 @attrs.frozen(kw_only=True)

@@ -195,7 +195,6 @@ class Column(NamedTuple):
 
     name: str
     ddl: str
-    arrow: Any
     what: str
     of: Callable[[Row], Any] | None = None
 
@@ -225,40 +224,50 @@ def _reply(row: Row) -> dict[str, str | None] | None:
     return None if to is None else {"exchange": to.exchange, "routing_key": to.routing_key}
 
 
-_REPLY: Final = pa.struct([("exchange", pa.string()), ("routing_key", pa.string())])
+_ARROW: Final = {
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "boolean": pa.bool_(),
+    "timestamp": _UTC,
+    "map<string,string>": pa.map_(pa.string(), pa.string()),
+    "struct<exchange:string,routing_key:string>": pa.struct([("exchange", pa.string()), ("routing_key", pa.string())]),
+}
+"""Arrow's types, by Spark's names."""
 
 COLUMNS: Final = (
-    Column("queue", "string", pa.string(), "the queue that it was taken from"),
-    Column("body", "binary", pa.binary(), "the content"),
-    Column("exchange", "string", pa.string(), 'the exchange that it was published to, "" for the default exchange',
+    Column("queue", "string", "the queue that it was taken from"),
+    Column("body", "binary", "the content"),
+    Column("exchange", "string", 'the exchange that it was published to, "" for the default exchange',
            lambda row: row.delivery.exchange or ""),
-    Column("routing_key", "string", pa.string(), "the key that it was published with",
+    Column("routing_key", "string", "the key that it was published with",
            lambda row: row.delivery.routing_key),
-    Column("headers", "map<string,string>", pa.map_(pa.string(), pa.string()),
+    Column("headers", "map<string,string>",
            "the application headers as texts: octets in base64, what is nested as JSON", _headers),
-    Column("headers_raw", "binary", pa.binary(), "the same as octets of AMQP, with all their types", _headers_raw),
-    Column("message_id", "string", pa.string(), "what the sender calls it, a UUID",
+    Column("headers_raw", "binary", "the same as octets of AMQP, with all their types", _headers_raw),
+    Column("message_id", "string", "what the sender calls it, a UUID",
            lambda row: None if row.message.message_id is None else str(row.message.message_id)),
-    Column("correlation_id", "binary", pa.binary(), "what it answers", lambda row: row.message.correlation_id),
-    Column("reply_to", "struct<exchange:string,routing_key:string>", _REPLY, "where an answer is awaited", _reply),
-    Column("content_type", "string", pa.string(), "the MIME type of the body", lambda row: row.message.content_type),
-    Column("content_encoding", "string", pa.string(), "the encoding of the body", lambda row: row.message.content_encoding),
-    Column("user_id", "binary", pa.binary(), "who sent it", lambda row: row.message.user_id),
-    Column("app_id", "binary", pa.binary(), "the application that sent it", lambda row: row.message.app_id),
-    Column("priority", "int", pa.int32(), "0 to 9; 4 where the publisher set none",
+    Column("correlation_id", "binary", "what it answers", lambda row: row.message.correlation_id),
+    Column("reply_to", "struct<exchange:string,routing_key:string>", "where an answer is awaited", _reply),
+    Column("content_type", "string", "the MIME type of the body", lambda row: row.message.content_type),
+    Column("content_encoding", "string", "the encoding of the body", lambda row: row.message.content_encoding),
+    Column("user_id", "binary", "who sent it", lambda row: row.message.user_id),
+    Column("app_id", "binary", "the application that sent it", lambda row: row.message.app_id),
+    Column("priority", "int", "0 to 9; 4 where the publisher set none",
            lambda row: 4 if row.delivery.priority is None else int(row.delivery.priority)),
-    Column("persistent", "boolean", pa.bool_(), "whether the broker keeps it on disk",
+    Column("persistent", "boolean", "whether the broker keeps it on disk",
            lambda row: row.delivery.delivery_mode == PERSISTENT),
-    Column("redelivered", "boolean", pa.bool_(), "whether somebody may have had it before",
+    Column("redelivered", "boolean", "whether somebody may have had it before",
            lambda row: bool(row.delivery.redelivered)),
-    Column("ttl", "bigint", pa.int64(), "milliseconds for which it is of use",
+    Column("ttl", "bigint", "milliseconds for which it is of use",
            lambda row: None if row.delivery.ttl is None else min(row.delivery.ttl, 2**63 - 1)),
-    Column("timestamp", "timestamp", _UTC, "when it came to the broker", lambda row: _time(row.delivery.timestamp)),
-    Column("expiration", "timestamp", _UTC, "when it is of no more use", lambda row: _time(row.delivery.expiration)),
-    Column("received", "timestamp", _UTC, "when it came here"),
-    Column("segment", "bigint", pa.int64(), "the segment that it was taken in"),
-    Column("position", "int", pa.int32(), "its place in that segment; both together name it"),
-    Column("header_error", "string", pa.string(), "why its properties could not be read; null for nearly all",
+    Column("timestamp", "timestamp", "when it came to the broker", lambda row: _time(row.delivery.timestamp)),
+    Column("expiration", "timestamp", "when it is of no more use", lambda row: _time(row.delivery.expiration)),
+    Column("received", "timestamp", "when it came here"),
+    Column("segment", "bigint", "the segment that it was taken in"),
+    Column("position", "int", "its place in that segment; both together name it"),
+    Column("header_error", "string", "why its properties could not be read; null for nearly all",
            lambda row: row.error),
 )  # fmt: skip
 """All columns, in order."""
@@ -282,22 +291,22 @@ def picked(names: Sequence[tuple[str, str]]) -> tuple[Column, ...]:
 
 def rows_of(path: Path, segment: int, columns: Sequence[Column]) -> Iterator[Any]:
     """Yields the rows of a segment (Any: RecordBatch).  Raises LiveError when it cannot be read."""
-    schema = pa.schema([(column.name, column.arrow) for column in columns])
+    schema = pa.schema([(column.name, _ARROW[column.ddl]) for column in columns])
     made = [column for column in columns if column.of is not None]
     for first, batch in read(path):
         rows = [_row(octets) for octets in batch.column("header").to_pylist()] if made else []
         arrays = []
-        for column in columns:
+        for column, kind in zip(columns, schema.types, strict=True):
             if column.of is not None:
-                arrays.append(pa.array([column.of(row) for row in rows], column.arrow))
+                arrays.append(pa.array([column.of(row) for row in rows], kind))
             elif column.name == "segment":
-                arrays.append(pa.array([segment] * batch.num_rows, column.arrow))
+                arrays.append(pa.array([segment] * batch.num_rows, kind))
             elif column.name == "position":
-                arrays.append(pa.array(range(first, first + batch.num_rows), column.arrow))
+                arrays.append(pa.array(range(first, first + batch.num_rows), kind))
             elif column.name == "received":
                 arrays.append(batch.column("received").cast(pa.timestamp("us")).cast(_UTC))
             else:
-                arrays.append(batch.column(column.name).cast(column.arrow))
+                arrays.append(batch.column(column.name).cast(kind))
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -12,6 +12,7 @@ import attrs
 from amqp_sansio.conversation.address import Address, without_password
 from amqp_sansio.errors import AddressError
 from amqp_sansio.spark.errors import LiveSetupError
+from amqp_sansio.spark.live.mapping import RowMapping
 
 AUTO: Final = "auto"
 EXACTLY_ONCE: Final = "exactly-once"
@@ -100,11 +101,8 @@ class SinkOptions:
 
     access: Access
     journal: Path
+    rows: RowMapping
     mode: str = AUTO
-    exchange: str | None = None
-    routing_key: str | None = None
-    persistent: bool = True
-    mandatory: bool = True
     job: str | None = None
     branch_timeout: int | None = None
     """Timeout of a branch in seconds, 0: the broker's; None: none if the broker has no default, else BRANCH_TIMEOUT."""
@@ -156,10 +154,12 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         access=access,
         journal=place,
         mode=given.word("mode", MODES),
-        exchange=exchange,
-        routing_key=key,
-        persistent=given.word("persistent", ("true", "false")) == "true",
-        mandatory=given.word("mandatory", ("true", "false")) == "true",
+        rows=RowMapping(
+            exchange=exchange,
+            routing_key=key,
+            persistent=given.word("persistent", ("true", "false")) == "true",
+            mandatory=given.word("mandatory", ("true", "false")) == "true",
+        ),
         job=given.text("job"),
         branch_timeout=given.number("branchTimeout", 0, 0) if "branchTimeout" in given else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import uuid4
 
@@ -15,12 +16,11 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from amqp_sansio.adapters.sync import Pending, Session
 from amqp_sansio.errors import EncodeError, MessageReturned
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import Link, give_time
-from amqp_sansio.spark.live.coordinator import Coordinator, Decisions, Published
+from amqp_sansio.spark.live.broker_link import Link, Step, give_time, go_on
+from amqp_sansio.spark.live.coordinator import Coordinator, Published
 from amqp_sansio.spark.live.identity import JOB, SINK, branch, number_of_job, word
-from amqp_sansio.spark.live.mapping import Outgoing, RowMapping
-from amqp_sansio.spark.live.options import AT_LEAST_ONCE, Access, SinkOptions, sink_options
-from amqp_sansio.spark.live.spooler import Step, go_on
+from amqp_sansio.spark.live.mapping import Outgoing
+from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, sink_options
 from amqp_sansio.spec.codes import XaStatus
 
 if TYPE_CHECKING:
@@ -49,32 +49,39 @@ class Said(WriterCommitMessage):
 class Plan:
     """What a task needs to know."""
 
+    options: SinkOptions
     owner: bytes
     mode: str
     decided: dict[str, int]
     """The last decided epoch of each query, which must not be published again."""
 
+    @classmethod
+    def begin(cls, coordinator: Coordinator) -> Plan:
+        """Prepares a write on the driver, before tasks begin: see `Coordinator.begin`."""
+        mode, decisions = coordinator.begin(), coordinator.decisions
+        decided = {each.query: each.epoch for each in decisions.all()}
+        return cls(options=coordinator.options, owner=decisions.owner, mode=mode, decided=decided)
 
-def rows_as(options: SinkOptions, ids: bytes | None = None) -> RowMapping:
-    """Returns how rows become messages."""
-    return RowMapping(
-        exchange=options.exchange, routing_key=options.routing_key, persistent=options.persistent,
-        mandatory=options.mandatory, ids=ids,
-    )  # fmt: skip
+    def publish(self, rows: Iterator[pa.RecordBatch], query: str, epoch: int | None = None, step: Step = go_on) -> Said:
+        """Publishes a task's rows of an epoch in a branch and prepares it; `query` is the name of a job where `epoch` is None.
+
+        Does nothing in a replay of what was decided: it was published, or will be.
+        """
+        if self.decided.get(query, -1) >= (epoch or 0):
+            return Said(Published("", 0, 0), query)
+        number, kind, seed = (number_of_job(query), JOB, query) if epoch is None else (epoch, SINK, f"{query}/{epoch}")
+        ids = f"{self.owner.hex()}/{seed}".encode() if self.mode == AT_LEAST_ONCE else None
+        context = TaskContext.get()
+        messages = attrs.evolve(self.options.rows, ids=ids).messages(rows, context.partitionId() if context else 0)
+        return Said(Publisher(self.options, self.owner, self.mode, step).publish(messages, number, kind), query)
 
 
 def _checked(given: Mapping[str, str], schema: StructType, overwrite: bool) -> SinkOptions:
     options = sink_options(given)
     if overwrite:
         raise LiveSetupError('what is published stays published: mode "append" only')
-    rows_as(options).check([(each.name, each.dataType.simpleString()) for each in schema])
+    options.rows.check([(each.name, each.dataType.simpleString()) for each in schema])
     return options
-
-
-def plan(options: SinkOptions, decisions: Decisions, job: str | None = None, step: Step = go_on) -> Plan:
-    """Prepares a write on the driver, before tasks begin: see `Coordinator.begin`."""
-    mode = Coordinator(options, decisions, job, step).begin()
-    return Plan(owner=decisions.owner, mode=mode, decided={each.query: each.epoch for each in decisions.all()})
 
 
 def _published(messages: list[WriterCommitMessage | None]) -> list[Published]:
@@ -97,7 +104,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
 
     def __getstate__(self) -> dict[str, Any]:
         if self._plan is None:
-            self._plan = plan(self._options, Decisions(self._options.journal), step=self.step)
+            self._plan = Plan.begin(self._coordinator())
         return self.__dict__
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -106,13 +113,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
         context = TaskContext.get()
         assert context is not None
         query, epoch = context.getLocalProperty(QUERY) or "", int(context.getLocalProperty(EPOCH) or 0)
-        if self._plan.decided.get(query, -1) >= epoch:  # a replay: it was published, or will be
-            return Said(Published("", 0, 0), query)
-        at_least_once = self._plan.mode == AT_LEAST_ONCE
-        ids = f"{self._plan.owner.hex()}/{query}/{epoch}".encode() if at_least_once else None
-        messages = rows_as(self._options, ids).messages(iterator, context.partitionId())
-        publisher = Publisher(self._options.access, self._plan.owner, self._plan.mode, self._options.branch_timeout, self.step)
-        return Said(publisher.publish(messages, epoch), query)
+        return self._plan.publish(iterator, query, epoch, self.step)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
         """Decides about the epoch on the driver, and carries the decision out."""
@@ -128,7 +129,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
         self._coordinator().abort(_published(messages))
 
     def _coordinator(self) -> Coordinator:
-        return Coordinator(self._options, Decisions(self._options.journal), step=self.step)
+        return Coordinator(self._options, step=self.step)
 
 
 class JobWriter(DataSourceArrowWriter):
@@ -137,30 +138,27 @@ class JobWriter(DataSourceArrowWriter):
     def __init__(self, given: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         self._options: Final = _checked(given, schema, overwrite)
         self._job: Final = self._options.job or str(uuid4())
-        self._plan: Final = plan(self._options, Decisions(self._options.journal), self._job)
+        self._plan: Final = Plan.begin(self._coordinator())
         if self._job in self._plan.decided:
             LOG.warning("job %r was published before: nothing is published now; another job has another name", self._job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Publishes a task's rows in a branch and prepares it."""
-        if self._job in self._plan.decided:
-            return Said(Published("", 0, 0), self._job)
-        context = TaskContext.get()
-        ids = f"{self._plan.owner.hex()}/{self._job}".encode() if self._plan.mode == AT_LEAST_ONCE else None
-        messages = rows_as(self._options, ids).messages(iterator, context.partitionId() if context else 0)
-        publisher = Publisher(self._options.access, self._plan.owner, self._plan.mode, self._options.branch_timeout)
-        return Said(publisher.publish(messages, number_of_job(self._job), JOB), self._job)
+        return self._plan.publish(iterator, self._job)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Decides about the job on the driver, and carries the decision out."""
-        decisions = Decisions(self._options.journal)
-        Coordinator(self._options, decisions, self._job).commit(self._job, 0, _published(messages))
+        coordinator = self._coordinator()
+        coordinator.commit(self._job, 0, _published(messages))
         if self._options.job is None:
-            decisions.forget(self._job)
+            coordinator.decisions.forget(self._job)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Discards, on the driver, what tasks prepared."""
-        Coordinator(self._options, Decisions(self._options.journal), self._job).abort(_published(messages))
+        self._coordinator().abort(_published(messages))
+
+    def _coordinator(self) -> Coordinator:
+        return Coordinator(self._options, self._job)
 
 
 WITHOUT_WORD: Final = 500
@@ -171,11 +169,10 @@ STEPS: Final = ("started", "published", "ended", "prepared")
 class Publisher:
     """Publishes for one journal's `owner`."""
 
-    def __init__(self, access: Access, owner: bytes, mode: str, branch_timeout: int | None = None, step: Step = go_on) -> None:
-        self.access: Final = access
+    def __init__(self, options: SinkOptions, owner: bytes, mode: str, step: Step = go_on) -> None:
+        self.options: Final = options
         self.owner: Final = owner
         self.mode: Final = mode
-        self.branch_timeout: Final = branch_timeout
         self._step: Final = step
 
     def publish(self, messages: Iterable[Outgoing], number: int = 0, kind: bytes = SINK) -> Published:
@@ -183,72 +180,61 @@ class Publisher:
 
         Raises LiveError; then the messages do not count, and the broker drops them.
         """
-        mandatory = False
-
-        def noted() -> Iterator[Outgoing]:
-            nonlocal mandatory
-            for each in messages:
-                mandatory = mandatory or each.properties.get("mandatory", False)
-                yield each
-
-        waiting = noted()
+        waiting = iter(messages)
         first = next(waiting, None)
         if first is None:  # no rows: no connection
             return Published("", 0, 0)
+        everything = chain([first], waiting)
         name = branch(self.owner, kind, number)
-        with Link(self.access) as link, link.told(""):
+        with Link(self.options.access) as link, link.told(""):
             try:
                 with link.connection.session() as session:
                     if self.mode == AT_LEAST_ONCE:
-                        rows, octets = self._send(session, first, waiting)
+                        rows, octets = self._send(session, everything)
                         session.sync()
                         self._step("published")
                         return Published("", rows, octets)
                     with session.branch(name):
-                        give_time(session, name, self.branch_timeout)
+                        give_time(session, name, self.options.branch_timeout)
                         self._step("started")
-                        rows, octets = self._send(session, first, waiting)
+                        rows, octets = self._send(session, everything)
                         self._step("published")
                     self._step("ended")
                     status = session.prepare(name)
                     self._step("prepared")
             except MessageReturned as error:
-                raise LiveSetupError(f"{self.access.shown}: {error}") from None
-            if status == XaStatus.XA_RDONLY and not mandatory:  # no queue took any, which is allowed
+                raise LiveSetupError(f"{self.options.access.shown}: {error}") from None
+            if status == XaStatus.XA_RDONLY and not self.options.rows.mandatory:  # no queue took any, which is allowed
                 return Published("", rows, octets)
             link.must_keep(status, "is given")
             return Published(word(name), rows, octets)
 
-    def _send(self, session: Session, first: Outgoing, others: Iterable[Outgoing]) -> tuple[int, int]:
+    def _send(self, session: Session, messages: Iterable[Outgoing]) -> tuple[int, int]:
+        """Sends all; returns how many there were, and the octets of their bodies."""
         rows = octets = 0
-        flight: deque[tuple[Pending[None], str, str]] = deque()
-        message: Outgoing | None = first
-        following = iter(others)
-        while message is not None:
+        flight: deque[tuple[Pending[None], Outgoing]] = deque()
+        for message in messages:
             exchange, key = message.exchange, message.routing_key
             try:
-                flight.append((session.send(exchange, key, message.body, **message.properties), exchange, key))
+                flight.append((session.send(exchange, key, message.body, **message.properties), message))
             except EncodeError as error:
                 raise LiveSetupError(
                     f"a message to exchange {exchange!r} with routing key {key!r} is not valid: {error}"
                 ) from None
             rows += 1
             octets += len(message.body)
-            while flight and flight[0][0].done:
+            while flight and (flight[0][0].done or len(flight) >= WITHOUT_WORD):
                 self._taken(*flight.popleft())
-            if len(flight) >= WITHOUT_WORD:
-                self._taken(*flight.popleft())
-            message = next(following, None)
-        while flight:
-            self._taken(*flight.popleft())
+        for sent in flight:
+            self._taken(*sent)
         return rows, octets
 
-    def _taken(self, sent: Pending[None], exchange: str, key: str) -> None:
+    def _taken(self, sent: Pending[None], message: Outgoing) -> None:
         """Waits until the broker has certainly taken it.  Raises LiveSetupError when no queue takes it."""
         try:
             sent.result()
         except MessageReturned as error:
             raise LiveSetupError(
-                f"{self.access.shown}: {error}: no queue takes a message to exchange {exchange!r} with routing key {key!r}; "
-                "option mandatory=false drops such messages"
+                f"{self.options.access.shown}: {error}: no queue takes a message to exchange {message.exchange!r} with routing"
+                f" key {message.routing_key!r}; option mandatory=false drops such messages"
             ) from None

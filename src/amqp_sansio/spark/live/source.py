@@ -23,11 +23,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
+from amqp_sansio.spark.live.broker_link import Step, go_on
 from amqp_sansio.spark.live.mapping import DDL, Column, picked, rows_of
 from amqp_sansio.spark.live.options import SourceOptions, source_options
 from amqp_sansio.spark.live.sink import EpochWriter, JobWriter
 from amqp_sansio.spark.live.spool import Segment, Spool
-from amqp_sansio.spark.live.spooler import Spooler, Step, go_on
+from amqp_sansio.spark.live.spooler import Spooler
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from amqp_sansio.adapters.sync import Session
 from amqp_sansio.conversation.inbox import Inbox
@@ -26,7 +26,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, SessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import UNDONE, Link, give_time
+from amqp_sansio.spark.live.broker_link import Link, Step, give_time, go_on, persistently
 from amqp_sansio.spark.live.identity import SOURCE, branch, owned, unseen, word
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE, Access, SourceOptions
 from amqp_sansio.spark.live.spool import Segment, Spool, Taken
@@ -45,18 +45,6 @@ RECOVERY: Final = ("asked", "finished", "undone", "tidied")
 """The steps of recovery: the branches in doubt are known; recorded ones are committed; others are rolled back (these three only
 when something is in doubt); drafts are removed, at each connection."""
 STEPS_AT_LEAST_ONCE: Final = ("received", "written", "recorded", "accepted")
-FIRST_DELAY: Final = 0.1
-LONGEST_DELAY: Final = 5.0
-
-
-class Step(Protocol):
-    """Called after each step; a test may crash the process there."""
-
-    def __call__(self, step: str, /) -> None: ...
-
-
-def go_on(step: str) -> None:
-    """Ignores steps."""
 
 
 class Spooler:
@@ -122,12 +110,10 @@ class Spooler:
             while mine := unseen(owned(intake.link.in_doubt(), self.spool.owner, SOURCE), seen):
                 self._step("asked")
                 good = [each for each in mine if word(each) in recorded]
-                for each, status in intake.link.commit(good):
-                    if status in UNDONE:  # the messages are on their queue again, and nobody has seen the segment
-                        LOG.warning("%s: the broker undid a branch that it had prepared", self.options.access.shown)
-                        self.spool.withdraw(recorded[word(each)])
-                    elif status not in (None, XaStatus.XA_OK, XaStatus.XA_HEURCOM):
-                        LOG.error("%s: the broker decided by itself: %s", self.options.access.shown, status)
+                # What the broker undid is on its queue again, and nobody has seen the segment.
+                for each, _ in intake.link.commit(good):
+                    LOG.warning("%s: the broker undid a branch that it had prepared", self.options.access.shown)
+                    self.spool.withdraw(recorded[word(each)])
                 self._step("finished")
                 intake.link.rollback([each for each in mine if word(each) not in recorded])
                 self._step("undone")
@@ -172,27 +158,19 @@ class Spooler:
         return self._with_broker(lambda intake: self._take(intake, most, self.options.wait if wait is None else wait))
 
     def _with_broker(self, work: Callable[[Intake], Value]) -> Value:
-        until = self._clock() + self.options.access.retry
-        delay = FIRST_DELAY
-        while True:
+        def attempt() -> Value:
             try:
                 self.open()
                 assert self._intake is not None
                 return work(self._intake)
-            except LiveSetupError:
-                self._drop()
-                raise
-            except LiveError as error:
-                self._drop()
-                lost = self._was_open and not isinstance(error.__cause__, OSError)
-                if not lost or self._clock() + delay > until:
-                    raise
-                LOG.warning("%s; trying again in %.1f s", error, delay)
-                time.sleep(delay)
-                delay = min(delay * 2, LONGEST_DELAY)
             except BaseException:
                 self._drop()
                 raise
+
+        def lost(error: LiveError) -> bool:
+            return self._was_open and not isinstance(error.__cause__, OSError)
+
+        return persistently(self.options.access, attempt, lost, self._clock)
 
     def _take(self, intake: Intake, most: int | None, wait: float) -> Segment | None:
         messages, taken = self._collect(intake, most, wait)
@@ -276,6 +254,7 @@ class Intake:
                     raise LiveSetupError(f"{self.link.access.shown}: there is no queue {where}")
                 self.there = sum([depth or 0 for _, depth in depths])
                 self._session: Session = self.link.connection.session().__enter__()
+                self._transactions = self._session._core.transactions
         except LiveError:
             self.close()
             raise
@@ -346,7 +325,7 @@ class Intake:
 
     def begin(self, branch: Xid, timeout: int | None) -> None:
         """Begins a branch for what is accepted from now on, with a timeout of `timeout` seconds (see the options)."""
-        self._ask(lambda: self._session._core.transactions.start(branch))
+        self._ask(self._transactions.start, branch)
         with self.link.told(" (option branchTimeout)"):
             self._bounded = give_time(self._session, branch, timeout, self._bounded)
 
@@ -358,21 +337,21 @@ class Intake:
 
     def end(self, branch: Xid) -> None:
         """Ends the branch for what follows."""
-        self._ask(lambda: self._session._core.transactions.end(branch))
+        self._ask(self._transactions.end, branch)
 
     def prepare(self, branch: Xid) -> None:
         """Prepares the branch, so that the broker can commit it whatever happens.  Raises LiveError when it does not."""
-        self.link.must_keep(self._ask(lambda: self._session._core.transactions.prepare(branch)), "accepts")
+        self.link.must_keep(self._ask(self._transactions.prepare, branch), "accepts")
 
     def commit(self, branch: Xid) -> None:
         """Commits: the messages are gone from their queues.  Raises LiveError when that is not certain."""
-        self._ask(lambda: self._session._core.transactions.commit_branch(branch))
+        self._ask(self._transactions.commit_branch, branch)
 
     def sync(self) -> None:
         """Waits until everything sent so far is executed."""
         with self.link.told():
             self._session.sync()
 
-    def _ask(self, what: Callable[[], Ticket[XaStatus]]) -> XaStatus:
+    def _ask(self, what: Callable[[Xid], Ticket[XaStatus]], branch: Xid) -> XaStatus:
         with self.link.told(""):
-            return self._session._asked(what)
+            return self._session._asked(lambda: what(branch))
