@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from amqp_sansio.spark.live.broker_link import Step
 from amqp_sansio.spark.live.mapping import picked
 from amqp_sansio.spark.live.options import source_options
 from amqp_sansio.spark.live.sink import EpochWriter
 from amqp_sansio.spark.live.source import AmqpSource, AmqpStream
-from amqp_sansio.spark.live.spooler import Step
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
