@@ -304,7 +304,7 @@ def written(rows: int, place: str, prefix: str) -> list[Written]:
     return [*out.add("violations", violations(rows)), *out.rest()]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch is the number of its rows."""
     monkeypatch.setattr(watch_module, "write_tables", written)
@@ -331,6 +331,7 @@ def frame(count: int) -> Any:
     return count
 
 
+@pytest.mark.usefixtures("_without_spark")
 @pytest.mark.parametrize(
     ("name", "number"), [("x/b00000012-0f-3.parquet", 12), ("open-0000.parquet", -1), ("part-1.parquet", -1)]
 )
@@ -338,6 +339,7 @@ def test_the_number_is_read_from_the_name(name: str, number: int) -> None:
     assert batch_of(name) == number
 
 
+@pytest.mark.usefixtures("_without_spark")
 def test_after_each_batch_the_manifest_names_what_is_there(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     stream = output_of(place)
@@ -351,6 +353,7 @@ def test_after_each_batch_the_manifest_names_what_is_there(tmp_path: Path) -> No
     assert (stream.batches, stream.last) == (3, 2)
 
 
+@pytest.mark.usefixtures("_without_spark")
 def test_a_batch_that_is_done_again_takes_its_own_place(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     first = output_of(place)
@@ -360,6 +363,7 @@ def test_a_batch_that_is_done_again_takes_its_own_place(tmp_path: Path) -> None:
     assert rows(place) == [3, 5]
 
 
+@pytest.mark.usefixtures("_without_spark")
 def test_the_next_batch_takes_away_what_was_open(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     output_of(place).publish(written(9, place.work, "open"), lambda file: True)
@@ -368,6 +372,7 @@ def test_the_next_batch_takes_away_what_was_open(tmp_path: Path) -> None:
     assert rows(place) == [3]
 
 
+@pytest.mark.usefixtures("_without_spark")
 def test_no_batch_begins_after_the_end(tmp_path: Path) -> None:
     stream = output_of(place_in(tmp_path))
     stream.close()
@@ -376,6 +381,7 @@ def test_no_batch_begins_after_the_end(tmp_path: Path) -> None:
     assert rows(stream.place) == []
 
 
+@pytest.mark.usefixtures("_without_spark")
 def test_the_manifest_stays_short_however_many_batches_there_are(tmp_path: Path) -> None:
     """Small files are merged as it goes; what a batch that is done again takes away is never among them."""
     place = place_in(tmp_path)
@@ -396,6 +402,7 @@ def with_late(rows: int, place: str, prefix: str) -> list[Written]:
     return [*written(rows, place, prefix), *tasks[0], *tasks[1]]
 
 
+@pytest.mark.usefixtures("_without_spark")
 def test_a_late_file_is_named_once_it_is_published_and_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that is done again, because the stream was killed before Spark had noted it, tells it again."""
     monkeypatch.setattr(watch_module, "write_tables", with_late)
@@ -417,6 +424,7 @@ def test_a_late_file_is_named_once_it_is_published_and_counts_once(tmp_path: Pat
     assert list(Path(place.work, LATE).iterdir()) == []
 
 
+@pytest.mark.usefixtures("_without_spark")
 def test_what_a_batch_that_failed_has_lost_is_not_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables are as they were; the batch is done again, by the next start."""
     monkeypatch.setattr(watch_module, "write_tables", with_late)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.cli.given import Parser, asked, pair, whole
+from amqp_sansio.cli.given import Parser, argument, asked, flag, pair, repeated, whole
 from amqp_sansio.errors import AddressError
 
 if TYPE_CHECKING:
@@ -106,15 +106,15 @@ def add_verbs(verbs: _Verbs) -> None:
     """Adds them to the command line."""
     _add_serve(_verb(verbs, "serve", "serve a broker", _SERVE, _SERVE_MORE))
     verb = _verb(verbs, "passwd", "put a user into a file of password verifiers", _PASSWD, "")
-    verb.add_argument("file", metavar="FILE", help="the file")
-    verb.add_argument("user", metavar="USER", help="the user's name")
-    verb.add_argument("--delete", action="store_true", help="remove the user instead")
-    verb.add_argument("--groups", metavar="A,B", help="put an existing user into these groups, for `serve --allow`")
+    argument(verb, "file", "FILE", "the file")
+    argument(verb, "user", "USER", "the user's name")
+    flag(verb, "--delete", "remove the user instead")
+    argument(verb, "--groups", "A,B", "put an existing user into these groups, for `serve --allow`")
     _add_rules(_verb(verbs, "rules", "explain what a file of rules allows", _RULES, _RULES_MORE))
     verb = _verb(verbs, "store", "check, copy or compact the store of a broker", _STORE, _STORE_MORE)
-    verb.add_argument("action", choices=ACTIONS, metavar=f"{{{','.join(ACTIONS)}}}", help="what to do")
-    verb.add_argument("directory", metavar="DIR", help="the directory of the store")
-    verb.add_argument("target", nargs="?", metavar="TARGET", help="where a backup goes")
+    argument(verb, "action", f"{{{','.join(ACTIONS)}}}", "what to do", choices=ACTIONS)
+    argument(verb, "directory", "DIR", "the directory of the store")
+    argument(verb, "target", "TARGET", "where a backup goes", nargs="?")
     verb.set_defaults(complain=verb.error)
     _add_send(_verb(verbs, "send", "send messages to a broker", _SEND, _CLIENT_MORE))
     _add_receive(_verb(verbs, "receive", "receive messages from a broker", _RECEIVE, _CLIENT_MORE))
@@ -146,92 +146,117 @@ def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> Parser:
 
 
 def _add_serve(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--host", default="127.0.0.1", metavar="H", help="the address or host name to listen on (127.0.0.1)")
+    argument(verb, "--host", "H", "the address or host name to listen on (127.0.0.1)", default="127.0.0.1")
     port = whole(0, 65535, "is not a TCP port: 0 to 65535")
-    verb.add_argument("--port", default=5672, type=port, metavar="N", help="the port (5672); 0: any free one")
-    verb.add_argument(
-        "--auth", default="none", metavar="none|FILE", help="who may connect: everybody (none), or the users of FILE"
+    argument(verb, "--port", "N", "the port (5672); 0: any free one", default=5672, type=port)
+    argument(verb, "--auth", "none|FILE", "who may connect: everybody (none), or the users of FILE", default="none")
+    argument(verb, "--allow", "FILE", "who may do what: rules, read again on SIGHUP (all may do everything)")
+    argument(verb, "--tls-cert", "F", "the certificate chain (PEM)")
+    argument(verb, "--tls-key", "F", "the private key of the certificate, without a password (PEM)")
+    argument(verb, "--tls-ca", "F", "authorities (PEM): clients with a certificate of theirs may log in by it (EXTERNAL)")
+    argument(verb, "--data-dir", "D", "directory for durable state; created if missing")
+    repeated(
+        verb, "--virtual-host", "NAME", "a virtual host to serve; may be repeated (any: created when first opened)", type=_host
     )
-    verb.add_argument("--allow", metavar="FILE", help="who may do what: rules, read again on SIGHUP (all may do everything)")
-    verb.add_argument("--tls-cert", metavar="F", help="the certificate chain (PEM)")
-    verb.add_argument("--tls-key", metavar="F", help="the private key of the certificate, without a password (PEM)")
-    verb.add_argument(
-        "--tls-ca", metavar="F", help="authorities (PEM): clients with a certificate of theirs may log in by it (EXTERNAL)"
+    argument(
+        verb,
+        "--max-message",
+        "OCTETS",
+        "largest message, its header aside (64 MiB, with it); larger ones: 506",
+        type=whole(1, MOST_MESSAGE),
     )
-    verb.add_argument("--data-dir", metavar="D", help="directory for durable state; created if missing")
-    verb.add_argument("--virtual-host", action="append", default=[], type=_host, metavar="NAME", dest="virtual_hosts",
-                      help="a virtual host to serve; may be repeated (any: created when first opened)")  # fmt: skip
-    verb.add_argument("--max-message", type=whole(1, MOST_MESSAGE), metavar="OCTETS",
-                      help="largest message, its header aside (64 MiB, with it); larger ones: 506")  # fmt: skip
-    verb.add_argument("--error-codes", default="qpid", choices=("qpid", "spec"),
-                      help="error codes of deployed brokers (qpid, the default) or of the specification (spec)")  # fmt: skip
-    verb.add_argument("--login-timeout", default=30.0, type=_some_seconds, metavar="S", dest="login_seconds",
-                      help="seconds for a login, and for the TLS handshake before it (30)")  # fmt: skip
-    verb.add_argument("--logins-per-address", default=64, type=whole(1, 1 << 31), metavar="N",
-                      help="most connections of one address that have not logged in (64)")  # fmt: skip
-    verb.add_argument("--log", choices=("conversation",), help="print each control and command, without payloads and secrets")
+    argument(
+        verb,
+        "--error-codes",
+        None,
+        "error codes of deployed brokers (qpid, the default) or of the specification (spec)",
+        default="qpid",
+        choices=("qpid", "spec"),
+    )
+    argument(
+        verb,
+        "--login-timeout",
+        "S",
+        "seconds for a login, and for the TLS handshake before it (30)",
+        default=30.0,
+        type=_some_seconds,
+        dest="login_seconds",
+    )
+    argument(
+        verb,
+        "--logins-per-address",
+        "N",
+        "most connections of one address that have not logged in (64)",
+        default=64,
+        type=whole(1, 1 << 31),
+    )
+    argument(verb, "--log", None, "print each control and command, without payloads and secrets", choices=("conversation",))
 
 
 def _add_rules(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("action", choices=("check",), metavar="check", help="what to do")
-    verb.add_argument("file", metavar="FILE", help="the file, as `serve --allow` takes it")
-    verb.add_argument("words", nargs="*", default=(), metavar="VERB KIND NAME", help="the request: consume queue orders")
-    verb.add_argument("--as", metavar="NAME", dest="identity", help='the user; "" for anonymous')
-    verb.add_argument("--key", metavar="K", help="the routing or binding key, with an exchange")
-    verb.add_argument("--host", default="", metavar="NAME", help="the virtual host")
-    verb.add_argument("--auth", metavar="FILE", help="the users and their groups (see `amqp-sansio passwd`)")
-    verb.add_argument("--json", action="store_true", help="JSON, for machines")
+    argument(verb, "action", "check", "what to do", choices=("check",))
+    argument(verb, "file", "FILE", "the file, as `serve --allow` takes it")
+    argument(verb, "words", "VERB KIND NAME", "the request: consume queue orders", nargs="*", default=())
+    argument(verb, "--as", "NAME", 'the user; "" for anonymous', dest="identity")
+    argument(verb, "--key", "K", "the routing or binding key, with an exchange")
+    argument(verb, "--host", "NAME", "the virtual host", default="")
+    argument(verb, "--auth", "FILE", "the users and their groups (see `amqp-sansio passwd`)")
+    flag(verb, "--json", "JSON, for machines")
 
 
 def _add_send(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("words", nargs="*", metavar="[URL] [BODY]", help="the broker, and the messages")
-    verb.add_argument("--queue", metavar="Q", help="the queue to send to")
-    verb.add_argument("--exchange", default="", metavar="E", help="the exchange to send to (the default one)")
-    verb.add_argument("--key", metavar="K", help="the routing key")
-    verb.add_argument("--create", action="store_true", help="declare the queue, durable, if it does not exist")
-    verb.add_argument("--lines", action="store_true", help="each line of stdin is a message")
+    argument(verb, "words", "[URL] [BODY]", "the broker, and the messages", nargs="*")
+    argument(verb, "--queue", "Q", "the queue to send to")
+    argument(verb, "--exchange", "E", "the exchange to send to (the default one)", default="")
+    argument(verb, "--key", "K", "the routing key")
+    flag(verb, "--create", "declare the queue, durable, if it does not exist")
+    flag(verb, "--lines", "each line of stdin is a message")
     verb.add_argument("--transient", action="store_false", dest="persistent", help="messages that need not survive a restart")
-    verb.add_argument("--priority", type=whole(0, 9), metavar="N", help="0 to 9 (4)")
-    verb.add_argument("--ttl", type=whole(0, (1 << 63) - 1), metavar="MS", help="milliseconds until they expire")
-    verb.add_argument("--content-type", metavar="T", help="the MIME type of the bodies")
-    verb.add_argument("--header", action="append", default=[], type=pair("NAME=TEXT"), metavar="NAME=TEXT", dest="headers",
-                      help="an application header; may be repeated")  # fmt: skip
+    argument(verb, "--priority", "N", "0 to 9 (4)", type=whole(0, 9))
+    argument(verb, "--ttl", "MS", "milliseconds until they expire", type=whole(0, (1 << 63) - 1))
+    argument(verb, "--content-type", "T", "the MIME type of the bodies")
+    repeated(verb, "--header", "NAME=TEXT", "an application header; may be repeated", type=pair("NAME=TEXT"))
     _add_common(verb)
 
 
 def _add_receive(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("words", nargs="*", metavar="[URL] QUEUE", help="the broker, and the queue")
-    verb.add_argument("--count", type=whole(1, 1 << 62), metavar="N", help="stop after N messages")
-    verb.add_argument("--timeout", type=_seconds, metavar="S", help="stop after S seconds")
-    verb.add_argument("--browse", action="store_true", help="leave the messages on the queue")
-    verb.add_argument("--create", action="store_true", help="declare the queue, durable, if it does not exist")
+    argument(verb, "words", "[URL] QUEUE", "the broker, and the queue", nargs="*")
+    argument(verb, "--count", "N", "stop after N messages", type=whole(1, 1 << 62))
+    argument(verb, "--timeout", "S", "stop after S seconds", type=_seconds)
+    flag(verb, "--browse", "leave the messages on the queue")
+    flag(verb, "--create", "declare the queue, durable, if it does not exist")
     _add_common(verb)
 
 
 def _add_common(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--ca", metavar="F", dest="authorities",
-                      help="trust the certificates in this file (PEM), not those of the system")  # fmt: skip
-    verb.add_argument("--json", action="store_true", dest="as_json", help="JSON, for machines")
+    argument(verb, "--ca", "F", "trust the certificates in this file (PEM), not those of the system", dest="authorities")
+    flag(verb, "--json", "JSON, for machines", dest="as_json")
     verb.set_defaults(complain=verb.error)
 
 
 def _add_probe(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("address", type=_address, metavar="URL|HOST:PORT",
-                      help="where the server listens: amqp://user:password@host:port/vhost, amqps://...")  # fmt: skip
-    _add_common(verb)
-    verb.add_argument("--section", metavar="NAME", help="only this section: connection, session, execution, message, tx, dtx, "
-                      "exchange, queue, file, stream, assembly")  # fmt: skip
-    verb.add_argument("--conversations", default=1000, type=whole(1, 10**9), metavar="N", help="number of conversations (1000)")
-    verb.add_argument("--seed", default=0, type=whole(0, 2**63), metavar="N", help="seed of the conversations (0)")
-    verb.add_argument("--only", type=whole(0, 10**9), metavar="NUMBER", help="only the conversation with this number")
-    verb.add_argument("--user", metavar="NAME", help="log in as this user, by PLAIN (that of URL, else ANONYMOUS, else guest)")
-    verb.add_argument(
-        "--password", metavar="TEXT", help="the password (that of URL, else the environment variable AMQP_PASSWORD)"
+    argument(
+        verb,
+        "address",
+        "URL|HOST:PORT",
+        "where the server listens: amqp://user:password@host:port/vhost, amqps://...",
+        type=_address,
     )
-    verb.add_argument("--vhost", metavar="NAME", dest="virtual_host", help="the virtual host (that of URL)")
-    verb.add_argument("--timeout", default=2.0, type=_seconds, metavar="S", dest="patience",
-                      help="seconds to wait for an answer (2)")  # fmt: skip
-    verb.add_argument("--verbose", action="store_true", help="also show the conversations of the rules that were kept")
+    _add_common(verb)
+    argument(
+        verb,
+        "--section",
+        "NAME",
+        "only this section: connection, session, execution, message, tx, dtx, exchange, queue, file, stream, assembly",
+    )
+    argument(verb, "--conversations", "N", "number of conversations (1000)", default=1000, type=whole(1, 10**9))
+    argument(verb, "--seed", "N", "seed of the conversations (0)", default=0, type=whole(0, 2**63))
+    argument(verb, "--only", "NUMBER", "only the conversation with this number", type=whole(0, 10**9))
+    argument(verb, "--user", "NAME", "log in as this user, by PLAIN (that of URL, else ANONYMOUS, else guest)")
+    argument(verb, "--password", "TEXT", "the password (that of URL, else the environment variable AMQP_PASSWORD)")
+    argument(verb, "--vhost", "NAME", "the virtual host (that of URL)", dest="virtual_host")
+    argument(verb, "--timeout", "S", "seconds to wait for an answer (2)", default=2.0, type=_seconds, dest="patience")
+    flag(verb, "--verbose", "also show the conversations of the rules that were kept")
 
 
 def _address(text: str) -> Address:

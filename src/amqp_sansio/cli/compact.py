@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Final
 
-from amqp_sansio.cli.given import whole
+from amqp_sansio.cli.given import argument, whole
 from amqp_sansio.cli.output import json_line
 from amqp_sansio.cli.pipeline import installed, size
 from amqp_sansio.errors.core import many
@@ -21,12 +21,13 @@ def file_size(text: str) -> int:
 
 def add_file_size(verb: argparse.ArgumentParser) -> None:
     """Adds the argument for the size of the tables' files."""
-    verb.add_argument(
+    argument(
+        verb,
         "--file-size",
+        "MIB",
+        "small files are merged into files of this size at most (64)",
         type=file_size,
         default=64 * MEBI,
-        metavar="MIB",
-        help="small files are merged into files of this size at most (64)",
     )
 
 

@@ -23,6 +23,22 @@ def asked(settings: type[Settings], given: argparse.Namespace) -> Settings:
     return make(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
 
 
+def argument(verb: argparse._ActionsContainer, name: str, shown: str | None, text: str, **more: Any) -> None:
+    """Adds an argument, or an option with a value, `shown` in the help; `more` is that of argparse."""
+    verb.add_argument(name, metavar=shown, help=text, **more)
+
+
+def flag(verb: argparse._ActionsContainer, name: str, text: str, **more: Any) -> None:
+    """Adds an option without a value."""
+    verb.add_argument(name, action="store_true", help=text, **more)
+
+
+def repeated(verb: argparse._ActionsContainer, name: str, shown: str, text: str, dest: str | None = None, **more: Any) -> None:
+    """Adds an option that may be repeated; its values become a list, with an s behind its name unless `dest` names it."""
+    dest = dest or f"{name.lstrip('-').replace('-', '_')}s"
+    verb.add_argument(name, action="append", default=[], metavar=shown, dest=dest, help=text, **more)
+
+
 def whole(least: int, most: int | None = None, wrong: str = "") -> Callable[[str], int]:
     """Returns a parser of integers from `least` to `most` (None: unbounded); `wrong` describes any other text."""
     wrong = wrong or f"must be an integer {f'of at least {least}' if most is None else f'from {least} to {most}'}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from amqp_sansio.cli import broker_verbs, selection, simulate
-from amqp_sansio.cli.given import Parser, whole
+from amqp_sansio.cli.given import Parser, argument, flag, repeated, whole
 from amqp_sansio.cli.interrupts import INTERRUPTED
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.build import VERSION
@@ -156,41 +156,37 @@ def parser() -> argparse.ArgumentParser:
     from amqp_sansio.dialects import NAMED
 
     top = Parser(prog="amqp-sansio", description=_DESCRIPTION)
-    top.add_argument("--version", action="store_true", help="print the version and exit")
+    flag(top, "--version", "print the version and exit")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs (each has its own --help)")
     for name, short, long, more in (
         ("decode", "print the conversations in captures", _DECODE, _DECODE_MORE),
         ("check", "tell who broke the protocol in captures", _CHECK, _CHECK_MORE),
     ):
         verb = verbs.add_parser(name, help=short, description=long, epilog=more)
-        verb.add_argument("files", nargs="+", metavar="FILE", help="a pcap or pcapng file, a folder of them, or - for stdin")
-        verb.add_argument("--json", action="store_true", help="one JSON object on each line")
+        argument(verb, "files", "FILE", "a pcap or pcapng file, a folder of them, or - for stdin", nargs="+")
+        flag(verb, "--json", "one JSON object on each line")
         _add_ports(verb)
-        verb.add_argument(
+        repeated(
+            verb,
             "--dialect",
-            action="append",
-            default=[],
+            "NAME",
+            "read connections with its header as this dialect; may be repeated: " + ", ".join(sorted(NAMED)),
             choices=sorted(NAMED),
-            metavar="NAME",
-            dest="dialects",
-            help="read connections with its header as this dialect; may be repeated: " + ", ".join(sorted(NAMED)),
         )
         if name == "decode":
-            verb.add_argument("--secrets", action="store_true", help="show SASL responses and challenges")
-            verb.add_argument(
+            flag(verb, "--secrets", "show SASL responses and challenges")
+            argument(
+                verb,
                 "--bodies",
+                None,
+                "bodies of messages: text (hex where they are not UTF-8), hex, none",
                 choices=BODIES,
                 default="none",
-                help="bodies of messages: text (hex where they are not UTF-8), hex, none",
             )
             selection.add_arguments(verb)
         else:
-            verb.add_argument(
-                "--strict",
-                action="store_true",
-                help="also report where deployed peers differ from the letter of the specification",
-            )
-            verb.add_argument("--only-wrong", action="store_true", help="only connections on which somebody broke the protocol")
+            flag(verb, "--strict", "also report where deployed peers differ from the letter of the specification")
+            flag(verb, "--only-wrong", "only connections on which somebody broke the protocol")
             add_broker(verb)
     _add_pipeline(verbs)
     show = verbs.add_parser(
@@ -198,8 +194,8 @@ def parser() -> argparse.ArgumentParser:
         help="show the protocol at work",
         description="Read and judge real captures, run a client and a server in memory on a link that breaks, then serve.",
     )
-    show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
-    show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (extras [spark], [report])")
+    argument(show, "--seed", "N", "where the link is cut (1)", type=int, default=1)
+    argument(show, "--tables", "DIR", "make tables of the captures, too, there (extras [spark], [report])")
     broker_verbs.add_verbs(verbs)
     simulate.add_verb(verbs)
     top.set_defaults(refuse=top.refuse)
@@ -209,14 +205,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_ports(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
+    repeated(
+        verb,
         "--port",
-        action="append",
-        default=[],
+        "N",
+        "treat every connection to this port as AMQP, even one that was open before the capture began; may be repeated",
         type=port,
-        metavar="N",
-        dest="ports",
-        help="treat every connection to this port as AMQP, even one that was open before the capture began; may be repeated",
     )
 
 
@@ -230,51 +224,49 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
     ):
         verb = verbs.add_parser(name, help=short, description=long, epilog=_TABLES_MORE)
         if name == "analyze":
-            verb.add_argument("files", nargs="+", metavar="CAPTURE", help="a pcap or pcapng file, also .gz and .zst")
-            verb.add_argument(
+            argument(verb, "files", "CAPTURE", "a pcap or pcapng file, also .gz and .zst", nargs="+")
+            argument(
+                verb,
                 "--engine",
+                None,
+                "what does the work: this process (local), or Spark (the default if it is installed)",
                 choices=("local", "spark"),
-                help="what does the work: this process (local), or Spark (the default if it is installed)",
             )
         else:
-            verb.add_argument(
-                "folder", metavar="DIR", help="folder of the capture files; the newest one is read once there is a newer one"
-            )
-            verb.add_argument(
-                "--checkpoint", required=True, type=named_place, metavar="DIR", help="where the stream remembers its progress"
-            )
-            verb.add_argument("--once", action="store_true", help="read what is there and exit")
-            verb.add_argument(
+            argument(verb, "folder", "DIR", "folder of the capture files; the newest one is read once there is a newer one")
+            argument(verb, "--checkpoint", "DIR", "where the stream remembers its progress", required=True, type=named_place)
+            flag(verb, "--once", "read what is there and exit")
+            argument(
+                verb,
                 "--closed",
-                choices=("newest", "done", "all"),
-                help="when nobody writes to a file any more: there is a newer one (newest), NAME.done is beside it (done), it "
+                None,
+                "when nobody writes to a file any more: there is a newer one (newest), NAME.done is beside it (done), it "
                 "exists (all); newest, with --once all but for a file that grows",
+                choices=("newest", "done", "all"),
             )
-            verb.add_argument(
+            argument(
+                verb,
                 "--idle-hours",
+                "H",
+                "forget the state of connections of which nothing was captured for H hours: they count as over (24; 0: never)",
                 type=hours,
-                metavar="H",
-                help="forget the state of connections of which nothing was captured for H hours: they count as over "
-                "(24; 0: never)",
             )
         _add_ports(verb)
         add_arguments(verb)
         if name == "analyze":
             add_file_size(verb)
     small = verbs.add_parser("compact", help="merge small files of tables", description=_COMPACT)
-    small.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")
+    argument(small, "folder", "DIR", "where analyze or watch wrote the tables")
     add_file_size(small)
-    small.add_argument("--json", action="store_true", help="one JSON object instead of a line")
+    flag(small, "--json", "one JSON object instead of a line")
     page = verbs.add_parser("report", help="make one HTML page of tables, or of captures", description=_REPORT)
-    page.add_argument("places", nargs="+", metavar="DIR|CAPTURE", help="where analyze or watch wrote the tables; or captures")
-    page.add_argument(
-        "--out", type=named_place, metavar="FILE", help="file for the page (DIR/report.html; CAPTURE.html in this folder)"
-    )
+    argument(page, "places", "DIR|CAPTURE", "where analyze or watch wrote the tables; or captures", nargs="+")
+    argument(page, "--out", "FILE", "file for the page (DIR/report.html; CAPTURE.html in this folder)", type=named_place)
     _add_ports(page)
     add_broker(page)
     look = verbs.add_parser("doctor", help="check whether the pipeline can run here", description=_DOCTOR)
-    look.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark would run (local[*]): {MASTERS}")
-    look.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting for Spark")
+    argument(look, "--master", "URL", f"where Spark would run (local[*]): {MASTERS}", default="local[*]")
+    repeated(look, "--conf", "NAME=VALUE", "a setting for Spark", type=setting, dest="con")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

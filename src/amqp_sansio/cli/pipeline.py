@@ -13,7 +13,7 @@ import attrs
 
 from amqp_sansio.captures.errors import PipelineError
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
-from amqp_sansio.cli.given import pair
+from amqp_sansio.cli.given import argument, flag, pair, repeated
 from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line
 from amqp_sansio.errors.core import many
 
@@ -77,40 +77,33 @@ def named_place(text: str) -> str:
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     """Adds the arguments of both `analyze` and `watch`."""
-    verb.add_argument(
-        "--out", required=True, type=named_place, metavar="DIR", help="folder for the tables: a path, file:, s3: or s3a:"
-    )
+    argument(verb, "--out", "DIR", "folder for the tables: a path, file:, s3: or s3a:", required=True, type=named_place)
     add_broker(verb)
-    verb.add_argument("--master", metavar="URL", help=f"where Spark runs: {MASTERS}")
-    verb.add_argument(
+    argument(verb, "--master", "URL", f"where Spark runs: {MASTERS}")
+    argument(
+        verb,
         "--tables",
+        "NAMES",
+        f"tables between commas, or all ({', '.join(DEFAULT_TABLES)}); frames only if you ask for it",
         type=tables,
-        metavar="NAMES",
-        help=f"tables between commas, or all ({', '.join(DEFAULT_TABLES)}); frames only if you ask for it",
     )
-    verb.add_argument(
-        "--payload",
-        type=payload,
-        default=0,
-        metavar="none|head:N",
-        help="how many octets of each body to keep in messages (none)",
+    argument(
+        verb, "--payload", "none|head:N", "how many octets of each body to keep in messages (none)", type=payload, default=0
     )
-    verb.add_argument(
-        "--strict", action="store_true", help="also report where deployed peers differ from the letter of the specification"
-    )
-    verb.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting for Spark")
-    verb.add_argument("--json", action="store_true", help="one JSON object at the end instead of a summary")
+    flag(verb, "--strict", "also report where deployed peers differ from the letter of the specification")
+    repeated(verb, "--conf", "NAME=VALUE", "a setting for Spark", type=setting, dest="con")
+    flag(verb, "--json", "one JSON object at the end instead of a summary")
 
 
 def add_broker(verb: argparse.ArgumentParser) -> None:
     """Adds the argument that names brokers."""
-    verb.add_argument(
+    repeated(
+        verb,
         "--broker",
-        action="append",
-        default=[],
-        metavar="NAME|ADDRESS:PORT=NAME",
+        "NAME|ADDRESS:PORT=NAME",
+        "the broker's name (its address and port); repeat ADDRESS:PORT=NAME for a broker with several addresses",
         type=_broker,
-        help="the broker's name (its address and port); repeat ADDRESS:PORT=NAME for a broker with several addresses",
+        dest="broker",
     )
 
 

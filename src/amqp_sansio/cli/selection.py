@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import datetime
 from collections import deque
-from collections.abc import Callable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from amqp_sansio import spec
-from amqp_sansio.cli.given import asked, whole
+from amqp_sansio.cli.given import argument, asked, flag, repeated, whole
 from amqp_sansio.spec.base import Command, Control, Method
 
 if TYPE_CHECKING:
@@ -209,28 +208,24 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     """Adds the options that exclude lines."""
     group = verb.add_argument_group("which lines", "A line has to fit all of these options; of one that is repeated, one.")
 
-    def repeated(name: str, metavar: str, text: str, kind: Callable[[str], object] = str) -> None:
-        group.add_argument(f"--{name}", action="append", default=[], type=kind, metavar=metavar, dest=f"{name}s", help=text)
-
-    repeated("connection", "N|TEXT", "the number in brackets, or a part of CLIENT>SERVER#N")
-    repeated("session", "NAME", "units on channels to which a session of this name is attached (* and ? are wild)")
-    repeated("channel", "N", "the number of a channel", whole(0, 65535, "is not a channel: 0 to 65535"))
+    repeated(group, "--connection", "N|TEXT", "the number in brackets, or a part of CLIENT>SERVER#N")
+    repeated(group, "--session", "NAME", "units on channels to which a session of this name is attached (* and ? are wild)")
+    repeated(group, "--channel", "N", "the number of a channel", type=whole(0, 65535, "is not a channel: 0 to 65535"))
     text = "a verb such as message.transfer, or message.* for all of a class; also header and opaque"
-    repeated("verb", "NAME", text, known_verb)
+    repeated(group, "--verb", "NAME", text, type=known_verb)
     repeated(
-        "queue",
+        group,
+        "--queue",
         "NAME",
         "what names the queue, goes to it by the default exchange, or comes from it (* and ? are wild); accept and release "
         "give numbers only, so they are left out",
     )
-    group.add_argument(
-        "--since", type=moment, metavar="TIME", help="from then on: seconds after the first line, or 2024-05-01T12:30:00 (UTC)"
-    )
-    group.add_argument("--until", type=moment, metavar="TIME", help="up to then")
-    group.add_argument(
+    argument(group, "--since", "TIME", "from then on: seconds after the first line, or 2024-05-01T12:30:00 (UTC)", type=moment)
+    argument(group, "--until", "TIME", "up to then", type=moment)
+    flag(
+        group,
         "--errors",
-        action="store_true",
-        help="refusals, returned and rejected messages, ends with a reason, what is incomplete or cannot be read; "
+        "refusals, returned and rejected messages, ends with a reason, what is incomplete or cannot be read; "
         "`check` reports broken rules",
     )
 

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.cli.given import Parser, whole
+from amqp_sansio.cli.given import Parser, argument, flag, whole
 from amqp_sansio.cli.output import Progress, complain
 
 if TYPE_CHECKING:
@@ -50,15 +50,15 @@ def add_verb(verbs: _Verbs) -> None:
         description=_SIMULATE,
         epilog=_SIMULATE_MORE,
     )
-    verb.add_argument("--seed", type=whole(0), default=1, metavar="N", help="the seed, or the first one of --count (1)")
-    verb.add_argument("--seeds", type=_seeds, metavar="A..B", help="all seeds from A to B instead")
-    verb.add_argument("--count", type=whole(1), default=1, metavar="N", help="number of seeds (1)")
-    verb.add_argument("--steps", type=whole(0), default=STEPS, metavar="M", help=f"steps before the network heals ({STEPS})")
-    verb.add_argument("--clients", type=whole(1, MOST_CLIENTS), metavar="N", help="clients (the seed decides: 3 to 6)")
-    verb.add_argument("--brokers", type=whole(1, MOST_BROKERS), metavar="N", help="brokers (the seed decides: 1 or 2)")
-    verb.add_argument("--plan", metavar="FILE", help="run the plan of an earlier failure instead (its JSON)")
-    verb.add_argument("--story", action="store_true", help="tell what happened even when all went well")
-    verb.add_argument("--json", action="store_true", help="one JSON object on each line")
+    argument(verb, "--seed", "N", "the seed, or the first one of --count (1)", type=whole(0), default=1)
+    argument(verb, "--seeds", "A..B", "all seeds from A to B instead", type=_seeds)
+    argument(verb, "--count", "N", "number of seeds (1)", type=whole(1), default=1)
+    argument(verb, "--steps", "M", f"steps before the network heals ({STEPS})", type=whole(0), default=STEPS)
+    argument(verb, "--clients", "N", "clients (the seed decides: 3 to 6)", type=whole(1, MOST_CLIENTS))
+    argument(verb, "--brokers", "N", "brokers (the seed decides: 1 or 2)", type=whole(1, MOST_BROKERS))
+    argument(verb, "--plan", "FILE", "run the plan of an earlier failure instead (its JSON)")
+    flag(verb, "--story", "tell what happened even when all went well")
+    flag(verb, "--json", "one JSON object on each line")
 
 
 def run(given: argparse.Namespace) -> int:
