@@ -266,7 +266,7 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
     add_broker(page)
     look = verbs.add_parser("doctor", help="check whether the pipeline can run here", description=_DOCTOR)
     argument(look, "--master", "URL", f"where Spark would run (local[*]): {MASTERS}", default="local[*]")
-    repeated(look, "--conf", "NAME=VALUE", "a setting for Spark", type=setting, dest="con")
+    repeated(look, "--conf", "NAME=VALUE", "a setting for Spark", type=setting, dest="conf")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

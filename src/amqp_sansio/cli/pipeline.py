@@ -91,7 +91,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
         verb, "--payload", "none|head:N", "how many octets of each body to keep in messages (none)", type=payload, default=0
     )
     flag(verb, "--strict", "also report where deployed peers differ from the letter of the specification")
-    repeated(verb, "--conf", "NAME=VALUE", "a setting for Spark", type=setting, dest="con")
+    repeated(verb, "--conf", "NAME=VALUE", "a setting for Spark", type=setting, dest="conf")
     flag(verb, "--json", "one JSON object at the end instead of a summary")
 
 
