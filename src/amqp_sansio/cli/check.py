@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.captures.conversation import VIOLATION, Finding, MakeWitness
+from amqp_sansio.captures.conversation import VIOLATION, Finding, observers
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
 from amqp_sansio.captures.replay.doubt import DELIVERED, PREPARED, PUBLISHED, UNANSWERED, Doubt, branches_in_doubt
@@ -14,6 +14,7 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
 from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, whole
 from amqp_sansio.cli.pipeline import named_brokers
+from amqp_sansio.dialects import readable
 
 _WHO: Final = {"C": "client", "S": "server"}
 _COLOURS: Final = {CLEAN: "green", VIOLATIONS: "red", NOT_JUDGED: "magenta"}
@@ -118,7 +119,6 @@ def check(
     as_json: bool,
     ports: Sequence[int],
     strict: bool,
-    make: MakeWitness | None = None,
     brokers: Sequence[str] = (),
     dialects: Sequence[str] = (),
     only_wrong: bool = False,
@@ -129,11 +129,7 @@ def check(
     `amqp_sansio.dialects.readable`.  Returns 1 if a side broke the protocol, 3 if nothing was judged or no AMQP was found,
     otherwise 0; 2 if a file could not be read.
     """
-    if make is None:
-        from amqp_sansio.captures.conversation import observers
-        from amqp_sansio.dialects import readable
-
-        make = observers(strict, dialects=readable(dialects))
+    make = observers(strict, dialects=readable(dialects))
     unread = warned = False
     sums = _Sums()
     options = ReplayOptions(**named_brokers(brokers))

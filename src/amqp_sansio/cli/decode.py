@@ -6,14 +6,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from amqp_sansio.captures.conversation import MakeWitness
+from amqp_sansio.captures.conversation import observers
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
 from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.json_values import Json
-from amqp_sansio.captures.rows import Row, transcript
+from amqp_sansio.captures.rows import transcript
+from amqp_sansio.captures.rows import Row
 from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, pairs, short, whole
 from amqp_sansio.cli.selection import Selection, Wanted, is_error, readable
+from amqp_sansio.dialects import readable
 from amqp_sansio.errors.core import many
 
 _VERB: Final = 24
@@ -123,7 +125,6 @@ def decode(
     as_json: bool,
     ports: Sequence[int],
     secrets: bool,
-    make: MakeWitness | None = None,
     dialects: Sequence[str] = (),
     wanted: Wanted = Wanted(),
     bodies: str = "none",
@@ -133,11 +134,7 @@ def decode(
     `dialects` are names; see `amqp_sansio.dialects.readable`.  `bodies` is one of `rows.BODIES`.  Reports on stderr when the
     options exclude every line.
     """
-    if make is None:
-        from amqp_sansio.captures.conversation import observers
-        from amqp_sansio.dialects import readable
-
-        make = observers(dialects=readable(dialects))
+    make = observers(dialects=readable(dialects))
     status, told, shown, left_out = 0, False, False, 0
     progress = Progress()
     write = sys.stdout.write
