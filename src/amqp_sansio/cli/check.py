@@ -15,6 +15,7 @@ from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict
 from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, whole
 from amqp_sansio.cli.pipeline import named_brokers
 from amqp_sansio.dialects import readable
+from amqp_sansio.errors.core import many
 
 _WHO: Final = {"C": "client", "S": "server"}
 _COLOURS: Final = {CLEAN: "green", VIOLATIONS: "red", NOT_JUDGED: "magenta"}
@@ -41,13 +42,13 @@ def _finding(each: Finding) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     broken = sum(each.level == VIOLATION for each in verdict.findings)
-    word = _many(broken, "violation") if broken else verdict.verdict
+    word = many(broken, "violation") if broken else verdict.verdict
     if verdict.not_judged is not None and not broken:
         word += f": {verdict.not_judged}"
     if verdict.methods:
-        words = _many(verdict.methods + verdict.controls, "method")
+        words = many(verdict.methods + verdict.controls, "method")
     else:
-        words = f"{_many(verdict.commands, 'command')}, {_many(verdict.controls, 'control')}"
+        words = f"{many(verdict.commands, 'command')}, {many(verdict.controls, 'control')}"
     said = f"{words}, {verdict.octets[0]}+{verdict.octets[1]} octets"
     unread = sum(verdict.unread)
     if unread and verdict.verdict != NOT_JUDGED:
@@ -55,10 +56,6 @@ def _verdict(verdict: Verdict) -> str:
     word = painted(_plain(word), _COLOURS[verdict.verdict])
     head = f"  {verdict.connection}  {verdict.dialect or 'unknown version'}  {word}  ({said})"
     return "\n".join([head, *map(_finding, verdict.findings)])
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class _Sums:
@@ -97,17 +94,17 @@ class _Sums:
             (len(branches_in_doubt(doubt.branches)), *PREPARED),
             (doubt.commits, *UNANSWERED),
         )
-        told = ", ".join([f"{number} {one if number == 1 else more}" for number, one, more in numbers if number])
+        told = ", ".join([many(*each) for each in numbers if each[0]])
         of = f" ({told})" if told else ""
         found = (
-            f"{_many(self.connections, 'connection')} in {_many(files, 'file')}: {self.verdicts[CLEAN]} clean,"
+            f"{many(self.connections, 'connection')} in {many(files, 'file')}: {self.verdicts[CLEAN]} clean,"
             f" {self.verdicts[VIOLATIONS]} with violations"
-            f" ({_many(self.violations, 'violation')}, {_many(self.notes, 'note')}),"
+            f" ({many(self.violations, 'violation')}, {many(self.notes, 'note')}),"
             f" {self.verdicts[NOT_JUDGED]} not judged\n"
             f"in doubt at the end: {sum([number for number, _, _ in numbers])}{of}\n"
         )
         if self.unread_connections:
-            octets, where = _many(self.unread_octets, "octet"), _many(self.unread_connections, "connection")
+            octets, where = many(self.unread_octets, "octet"), many(self.unread_connections, "connection")
             return f"{found}not judged: {octets} on {where}\n"
         rest = "every octet was read" if self.connections else "there was nothing to judge"
         return f"{found}not judged: 0 octets on 0 connections; {rest}\n"

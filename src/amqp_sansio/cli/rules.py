@@ -11,6 +11,7 @@ from amqp_sansio.broker import Kind, Request, Verb
 from amqp_sansio.broker.access import LEGAL
 from amqp_sansio.cli.output import complain
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors.core import many
 
 
 class RequestError(AmqpError):
@@ -42,8 +43,7 @@ def check(asked: Asked) -> int:
     if asked.identity is None and not asked.words:
         default = "allow" if rules.default else "deny"
         said: dict[str, object] = {"file": asked.file, "rules": len(rules.rules), "default": default}
-        count = len(rules.rules)
-        print(json.dumps(said) if asked.json else f"{asked.file}: {count} rule{'s' * (count != 1)}, else {default}")
+        print(json.dumps(said) if asked.json else f"{asked.file}: {many(len(rules.rules), 'rule')}, else {default}")
         return 0
     request = _request(asked)
     decision = rules.decide(request)
