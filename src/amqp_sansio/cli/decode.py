@@ -14,7 +14,7 @@ from amqp_sansio.captures.json_values import Json
 from amqp_sansio.captures.rows import transcript
 from amqp_sansio.captures.rows import Row
 from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, pairs, short, whole
-from amqp_sansio.cli.selection import Selection, Wanted, is_error, readable
+from amqp_sansio.cli.selection import Selection, Wanted, is_error, session_name
 from amqp_sansio.dialects import readable
 from amqp_sansio.errors.core import many
 
@@ -85,7 +85,7 @@ def _said(row: Row) -> str:
     verb = row["verb"] or "?"
     number = "" if row["command_id"] is None else f" #{row['command_id']}"
     if verb.startswith("session.") and isinstance(name := fields.get("name"), str):
-        fields = {**fields, "name": readable(name)}
+        fields = {**fields, "name": session_name(name)}
     elif verb == "message.flow":
         fields = {**fields, **_credit(fields)}
     parts = [f"{verb + number + ('!' if row['sync'] else ''):<{_VERB}}", pairs(fields)]

@@ -104,7 +104,7 @@ class Selection:
         where = row["connection"], row["channel"]
         name = row["fields"].get("name")
         if row["verb"] == "session.attach" and isinstance(name, str):
-            self._sessions[where] = readable(name)
+            self._sessions[where] = session_name(name)
         if row["verb"] == "session.detached":
             return self._sessions.pop(where, None)
         return self._sessions.get(where)
@@ -159,7 +159,7 @@ def is_error(row: Row) -> bool:
     return verb in _ERRORS or not row["complete"] or row["kind"] == "opaque"
 
 
-def readable(name: str) -> str:
+def session_name(name: str) -> str:
     """Returns the name of a session, which is octets, as text, which it usually is."""
     octets = bytes.fromhex(name)
     return octets.decode("ascii") if octets.isascii() and octets.decode("ascii").isprintable() else name
