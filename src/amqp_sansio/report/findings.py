@@ -16,6 +16,7 @@ from amqp_sansio.report.markup import (
     duration,
     joined,
     label,
+    listed,
     moment,
     named,
     octets,
@@ -79,65 +80,63 @@ def first_to_do(seen: Overview, commands: Commands | None) -> Markup:
     branches, commits = seen.branches_in_doubt, seen.transactions["in-doubt"]
     published, delivered = seen.publishes_in_doubt, seen.deliveries_in_doubt
     refused = commands.outcomes["refused"] if commands is not None else 0
-    items: list[tuple[str, str, str]] = []
-
-    def add(number: int, section: str, what: str, todo: str) -> None:
-        if number and len(items) < TO_DO:
-            items.append((section, what, todo))
-
-    add(
-        branches,
-        "doubt",
-        many(branches, *PREPARED),
-        "The broker keeps each until somebody decides: ask the transaction manager, then commit or roll back.",
-    )
-    add(
-        commits,
-        "doubt",
-        many(commits, *UNANSWERED),
-        "Check whether their messages are on the queues before you repeat the work.",
-    )
-    add(
-        published,
-        "doubt",
-        many(published, *PUBLISHED),
-        "They may be lost: publish them again, with ids by which consumers recognise a second copy.",
-    )
     broken = [(rule, who, number) for (level, rule, who), number, _ in seen.rules.top() if level == "violation"]
-    for rule, who, number in broken[:RULES_TO_DO]:
-        by = WHO.get(who, "other side")
-        add(
-            number,
+    others = max(len(broken) - RULES_TO_DO, 0)
+    items = [
+        (
+            branches,
+            "doubt",
+            many(branches, *PREPARED),
+            "The broker keeps each until somebody decides: ask the transaction manager, then commit or roll back.",
+        ),
+        (
+            commits,
+            "doubt",
+            many(commits, *UNANSWERED),
+            "Check whether their messages are on the queues before you repeat the work.",
+        ),
+        (
+            published,
+            "doubt",
+            many(published, *PUBLISHED),
+            "They may be lost: publish them again, with ids by which consumers recognise a second copy.",
+        ),
+        *[
+            (
+                number,
+                "violations",
+                f"{rule}, broken {often(number)} by the {WHO.get(who, 'other side')}",
+                f"Fix the {WHO.get(who, 'other side')}; each finding lists what was legal.",
+            )
+            for rule, who, number in broken[:RULES_TO_DO]
+        ],
+        (
+            others,
             "violations",
-            f"{rule}, broken {often(number)} by the {by}",
-            f"Fix the {by}; each finding lists what was legal.",
-        )
-    others = len(broken) - RULES_TO_DO
-    add(
-        max(others, 0),
-        "violations",
-        many(others, "other rule that was broken", "other rules that were broken"),
-        "The list of findings has them all.",
-    )
-    add(
-        seen.levels["damage"] + seen.lost,
-        "captures",
-        "The captures are not whole",
-        "Capture again: what depends on the missing part is unknown.",
-    )
-    add(
-        delivered,
-        "doubt",
-        many(delivered, *DELIVERED),
-        "The broker delivers them again. That is normal where a consumer with a prefetch stops.",
-    )
-    add(
-        refused,
-        "talkers",
-        many(refused, "command was refused", "commands were refused"),
-        "Look at the codes: not-found and unauthorized-access are often names and rights in a client's settings.",
-    )
-    rows = [tag("li", tag("a", tag("b", what), href=f"#{place}"), ". ", todo, most=1000) for place, what, todo in items]
+            many(others, "other rule that was broken", "other rules that were broken"),
+            "The list of findings has them all.",
+        ),
+        (
+            seen.levels["damage"] + seen.lost,
+            "captures",
+            "The captures are not whole",
+            "Capture again: what depends on the missing part is unknown.",
+        ),
+        (
+            delivered,
+            "doubt",
+            many(delivered, *DELIVERED),
+            "The broker delivers them again. That is normal where a consumer with a prefetch stops.",
+        ),
+        (
+            refused,
+            "talkers",
+            many(refused, "command was refused", "commands were refused"),
+            "Look at the codes: not-found and unauthorized-access are often names and rights in a client's settings.",
+        ),
+    ]
+    urgent = [each for each in items if each[0]][:TO_DO]
+    rows = [tag("li", tag("a", tag("b", what), href=f"#{place}"), ". ", todo, most=1000) for _, place, what, todo in urgent]
     return tag("div", tag("h2", "What to act on first"), tag("ol", *rows), class_="card first") if rows else Markup("")
 
 
@@ -185,7 +184,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
     ]
     parts: list[Markup | str] = [
         tag("h3", "By rule"),
-        card(table(("level", "rule", "who", "how often", ""), rows, frozenset({3})), _left(len(rules), 2 * SHOWN)),
+        card(table(("level", "rule", "who", "how often", ""), rows, 3), _left(len(rules), 2 * SHOWN)),
     ]
     if talks:
         parts.append(tag("h3", "Around each violation"))
@@ -200,7 +199,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
     if seen.findings:
         total = sum([number for _, number, _ in rules])
         rows = [_finding(row) for row in seen.findings]
-        head: tuple[str, ...] = ("when (UTC)", "level", "who", "rule", "the word", "legal instead", "packet")
+        head = ("when (UTC)", "level", "who", "rule", "the word", "legal instead", "packet")
         inner = joined(table(head, rows), _left(total, FINDINGS))
         parts.append(
             tag(
@@ -308,8 +307,8 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
             )
             for row in commands.open
         ]
-        head: tuple[str, ...] = ("first sent (UTC)", "connection", "by", "session", "channel", "command", "how many", "ids")
-        parts += [tag("h3", f"Commands that were not completed: {count(total)}"), table(head, rows, frozenset({6, 7}))]
+        head = ("first sent (UTC)", "connection", "by", "session", "channel", "command", "how many", "ids")
+        parts += listed(f"Commands that were not completed: {count(total)}", head, rows, 6, 7)
         if commands.groups > len(rows):
             parts.append(small(f"The oldest {len(rows)} of {count(commands.groups)}{' or more' if commands.forgot else ''}."))
     if "sessions" in folder:
@@ -324,15 +323,13 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
             )
             for row in seen.doubtful
         ]
-        head = ("connection", "session", "end", "published: ids", "delivered: ids", "messages")
-        parts += [
-            tag(
-                "h3",
-                f"Sessions that ended with messages in doubt: {count(seen.publishes_in_doubt)} published and not completed,"
-                f" {count(seen.deliveries_in_doubt)} delivered and not settled",
-            ),
-            table(head, rows, frozenset({5})),
-        ]
+        parts += listed(
+            f"Sessions that ended with messages in doubt: {count(seen.publishes_in_doubt)} published and not completed,"
+            f" {count(seen.deliveries_in_doubt)} delivered and not settled",
+            ("connection", "session", "end", "published: ids", "delivered: ids", "messages"),
+            rows,
+            5,
+        )
     if "dtx" in folder:
         rows = [
             (
@@ -345,12 +342,12 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
             )
             for row in seen.branch_rows
         ]
-        head = ("branch", "as heard on connection", "outcome", "last status", "prepare (UTC)", "decision (UTC)")
-        parts += [
-            tag("h3", f"Branches of distributed transactions in doubt: {count(seen.branches_in_doubt)}"),
-            table(head, rows),
-            _left(seen.branches_in_doubt, len(rows)),
-        ]
+        parts += listed(
+            f"Branches of distributed transactions in doubt: {count(seen.branches_in_doubt)}",
+            ("branch", "as heard on connection", "outcome", "last status", "prepare (UTC)", "decision (UTC)"),
+            rows,
+        )
+        parts.append(_left(seen.branches_in_doubt, len(rows)))
     if "transactions" in folder and seen.hanging:
         rows = [
             (
@@ -363,8 +360,14 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
             )
             for row in seen.hanging
         ]
-        head = ("connection", "session", "number", "commit said (UTC)", "published in it", "accepted in it")
-        parts += [tag("h3", "Local transactions with a commit that nobody answered"), table(head, rows, frozenset({2, 4, 5}))]
+        parts += listed(
+            "Local transactions with a commit that nobody answered",
+            ("connection", "session", "number", "commit said (UTC)", "published in it", "accepted in it"),
+            rows,
+            2,
+            4,
+            5,
+        )
     return card(*parts) if parts else ABSENT
 
 

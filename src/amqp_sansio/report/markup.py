@@ -81,7 +81,7 @@ _HINT: Final = Markup('<p class="hint" aria-hidden="true">scroll for more \N{RIG
 """Follows what may be wider than the page; visible only then."""
 
 
-def table(head: tuple[str, ...], rows: list[tuple[Content, ...]], numbers: frozenset[int] = frozenset()) -> Markup:
+def table(head: tuple[str, ...], rows: list[tuple[Content, ...]], *numbers: int) -> Markup:
     """Returns a table; the columns `numbers` are right-aligned."""
     if not rows:
         return tag("p", "none", class_="none")
@@ -89,6 +89,11 @@ def table(head: tuple[str, ...], rows: list[tuple[Content, ...]], numbers: froze
     top = tag("tr", *[tag("th", each, class_=mark, scope="col") for each, mark in zip(head, marks, strict=True)])
     body = [tag("tr", *[tag("td", each, class_=mark) for each, mark in zip(row, marks, strict=True)]) for row in rows]
     return joined(tag("div", tag("table", tag("thead", top), tag("tbody", *body)), class_="wide"), _HINT)
+
+
+def listed(title: Content, head: tuple[str, ...], rows: list[tuple[Content, ...]], *numbers: int) -> list[Markup]:
+    """Returns a heading and a table below it; the columns `numbers` are right-aligned."""
+    return [tag("h3", title), table(head, rows, *numbers)]
 
 
 def count(number: int) -> str:

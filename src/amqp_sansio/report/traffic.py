@@ -22,6 +22,7 @@ from amqp_sansio.report.markup import (
     explained,
     joined,
     label,
+    listed,
     moment,
     named,
     octets,
@@ -76,10 +77,10 @@ def latency(charts: Charts, commands: Commands | None, messages: Messages | None
     below = sum([each[2].below for each in drawn])
     if below:
         told += f" {count(below)} were below zero (clocks that disagree) and count as 0."
-    head: tuple[str, ...] = ("", "measured", "least", "p50", "p90", "p99", "p99.9", "greatest")
+    head = ("", "measured", "least", "p50", "p90", "p99", "p99.9", "greatest")
     return joined(
         tag("div", *cards, class_="two"),
-        card(table(head, rows, frozenset(range(1, 8))), small(told)),
+        card(table(head, rows, *range(1, 8)), small(told)),
     )
 
 
@@ -162,7 +163,7 @@ def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages:
             (label(name(key)), weight(number), other(more) if second else "", bar(number, most, who=who))
             for key, number, more in top
         ]
-        parts = [tag("h3", title), table(("", first, second, ""), rows, frozenset({1, 2}))]
+        parts = listed(title, ("", first, second, ""), rows, 1, 2)
         if len(of) > len(rows):
             parts.append(small(f"The first {len(rows)} of {count(len(of))}."))
         if of.forgot:
@@ -200,23 +201,8 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
     """Shows connections and sessions."""
     parts: list[Markup] = []
     if "connections" in folder:
-        rows: list[tuple[Content, ...]] = []
-        for row in seen.connections:
-            lost = both(row, "lost")
-            rows.append(
-                (
-                    label(row["name"]),
-                    moment(row["ts_ns"]),
-                    _lasted(row),
-                    row["protocol"] or "?",
-                    _end(row, "close_code", "close_text"),
-                    octets(row["octets_by_client"] or 0),
-                    octets(row["octets_by_server"] or 0),
-                    _both(row, "transfers"),
-                    octets(lost) if lost else "",
-                    count(row["violations"]) if row["violations"] else "",
-                )
-            )
+        told = f"{many(seen.rows['connections'], 'connection')}: {_ends(seen.ends.top(10))}. "
+        told += f"AMQP: {', '.join([f'{name} {count(number)}' for name, number, _ in seen.protocols.top(10)])}."
         head: tuple[str, ...] = (
             "connection",
             "began (UTC)",
@@ -229,27 +215,11 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
             "lost",
             "violations",
         )
-        told = f"{many(seen.rows['connections'], 'connection')}: {_ends(seen.ends.top(10))}. "
-        told += f"AMQP: {', '.join([f'{name} {count(number)}' for name, number, _ in seen.protocols.top(10)])}."
-        parts += [tag("h3", "Connections"), tag("p", told, most=1000), table(head, rows, frozenset(range(5, 10)))]
+        rows = [_connection(row) for row in seen.connections]
+        parts += [tag("h3", "Connections"), tag("p", told, most=1000), table(head, rows, *range(5, 10))]
         if seen.rows["connections"] > len(rows):
             parts.append(small(f"The first {SHOWN}: those with violations, then those that said most."))
     if "sessions" in folder:
-        rows = []
-        for row in seen.sessions:
-            rows.append(
-                (
-                    label(row["session"] or "(unknown)"),
-                    named_in(names, row),
-                    f"{row['channel']}",
-                    row["demarcation"] or "",
-                    _end(row, "error_code", "error_text"),
-                    _lasted(row),
-                    _both(row, "commands"),
-                    _both(row, "transfers"),
-                    "?" if row["in_doubt"] is None else count(row["in_doubt"]) if row["in_doubt"] else "",
-                )
-            )
         head = (
             "session",
             "connection",
@@ -261,10 +231,11 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
             "messages C / S",
             "in doubt",
         )
+        rows = [_session(row, names) for row in seen.sessions]
         parts += [
             tag("h3", "Sessions"),
             tag("p", f"{many(seen.rows['sessions'], 'attachment')}: {_ends(seen.session_ends.top(10))}.", most=1000),
-            table(head, rows, frozenset({2, 5, 6, 7, 8})),
+            table(head, rows, 2, 5, 6, 7, 8),
         ]
         if seen.rows["sessions"] > len(rows):
             parts.append(small(f"The first {SHOWN}: those with most commands."))
@@ -275,6 +246,36 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
         if name in folder and len(tally):
             parts += [tag("h3", title), tag("p", f"{_ends(tally.top(12))}.")]
     return card(*parts) if parts else ABSENT
+
+
+def _connection(row: dict[str, Any]) -> tuple[Content, ...]:
+    lost = both(row, "lost")
+    return (
+        label(row["name"]),
+        moment(row["ts_ns"]),
+        _lasted(row),
+        row["protocol"] or "?",
+        _end(row, "close_code", "close_text"),
+        octets(row["octets_by_client"] or 0),
+        octets(row["octets_by_server"] or 0),
+        _both(row, "transfers"),
+        octets(lost) if lost else "",
+        count(row["violations"]) if row["violations"] else "",
+    )
+
+
+def _session(row: dict[str, Any], names: dict[int, str]) -> tuple[Content, ...]:
+    return (
+        label(row["session"] or "(unknown)"),
+        named_in(names, row),
+        f"{row['channel']}",
+        row["demarcation"] or "",
+        _end(row, "error_code", "error_text"),
+        _lasted(row),
+        _both(row, "commands"),
+        _both(row, "transfers"),
+        "?" if row["in_doubt"] is None else count(row["in_doubt"]) if row["in_doubt"] else "",
+    )
 
 
 def _ends(top: list[tuple[str, int, int]]) -> str:
@@ -299,17 +300,14 @@ def captures(folder: Folder, seen: Overview) -> Markup:
         items = [tag("li", str(each), most=1000) for each in problems[:SHOWN]]
         parts += [tag("h3", f"Not read, not to the end, or too late: {count(len(problems))}"), tag("ul", *items)]
     heard = {name: (number, size) for name, number, size in seen.captures.top(1000)}
-    listed = [str(each) for each in named] if isinstance(named, list) else sorted(heard)
+    shown = [str(each) for each in named] if isinstance(named, list) else sorted(heard)
     rows: list[tuple[Content, ...]] = []
-    for name in listed[: 2 * SHOWN]:
+    for name in shown[: 2 * SHOWN]:
         number, size = heard.get(name, (0, 0))
         rows.append((label(name), count(number), octets(size)))
-    parts += [
-        tag("h3", f"Captures: {count(len(listed))}"),
-        table(("file", "connections first heard in it", "octets captured"), rows, frozenset({1, 2})),
-    ]
-    if len(listed) > len(rows):
-        parts.append(small(f"{count(len(listed) - len(rows))} more are not shown."))
+    parts += listed(f"Captures: {count(len(shown))}", ("file", "connections first heard in it", "octets captured"), rows, 1, 2)
+    if len(shown) > len(rows):
+        parts.append(small(f"{count(len(shown) - len(rows))} more are not shown."))
     sums = seen.sums
     if sums:
         parts.append(
@@ -321,7 +319,7 @@ def captures(folder: Folder, seen: Overview) -> Markup:
             )
         )
     table_rows: list[tuple[Content, ...]] = [(name, count(number)) for name, number in seen.rows.items()]
-    parts += [tag("h3", "Tables"), table(("table", "rows"), table_rows, frozenset({1}))]
+    parts += listed("Tables", ("table", "rows"), table_rows, 1)
     damage = [row for row in seen.findings if row["level"] == "damage"][:SHOWN]
     if damage:
         places: list[tuple[Content, ...]] = [
@@ -333,8 +331,5 @@ def captures(folder: Folder, seen: Overview) -> Markup:
             for row in damage
         ]
         total = seen.levels["damage"]
-        parts += [
-            tag("h3", f"Damage: {many(total, 'place')}"),
-            table(("file", "octet", "what is wrong"), places, frozenset({1})),
-        ]
+        parts += listed(f"Damage: {many(total, 'place')}", ("file", "octet", "what is wrong"), places, 1)
     return card(*parts)
