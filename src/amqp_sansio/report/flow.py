@@ -31,7 +31,6 @@ class Change(NamedTuple):
     """A row of credit."""
 
     ts_ns: int
-    event: str
     credit: int | None
     """Messages; None if unknown or without limit."""
     stalled_ns: int
@@ -92,7 +91,7 @@ class Credit:
 
     def _changes(self, folder: Folder, axis: Axis) -> None:
         steps: dict[Subscription, int] = {}
-        columns = (*Subscription._fields, "ts_ns", "event", "message_credit", "stalled_ns", "queue")
+        columns = (*Subscription._fields, "ts_ns", "message_credit", "stalled_ns", "queue")
         for batch in folder.of("credit", columns, [of.connection for of in self.lines]):
             for row in batch.to_pylist():
                 line = self.lines.get(_of(*[row[name] for name in Subscription._fields]))
@@ -108,7 +107,7 @@ class Credit:
                         line.left_out += 1
                         continue
                     steps[line.of] = step
-                line.changes.append(Change(row["ts_ns"], str(row["event"]), credit, row["stalled_ns"] or 0))
+                line.changes.append(Change(row["ts_ns"], credit, row["stalled_ns"] or 0))
         for line in self.lines.values():
             line.changes.sort(key=lambda change: change.ts_ns)
             first, last = line.changes[0].ts_ns, line.changes[-1].ts_ns

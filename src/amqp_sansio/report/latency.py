@@ -102,7 +102,6 @@ class Messages:
         """Octets of bodies."""
         self.sums: Final = {"C": 0, "S": 0}
         """Messages by sender."""
-        self.redelivered = 0
         self.routes: Final[Tally[tuple[str, str]]] = Tally()
         """(exchange, routing key) of published messages: messages, octets."""
         self.queues: Final[Tally[str]] = Tally()
@@ -120,7 +119,6 @@ class Messages:
             "settle_latency_ns",
             "outcome",
             "body_octets",
-            "redelivered",
             "exchange",
             "destination",
             "routing_key",
@@ -130,7 +128,6 @@ class Messages:
         )
         for batch in folder.batches("messages", columns):
             self.with_id += len(batch) - batch["message_id"].null_count
-            self.redelivered += pc.sum(pc.fill_null(batch["redelivered"], False)).as_py() or 0
             for direction, outcome, number in grouped(batch, ("direction", "outcome")):
                 self.outcomes.add((str(direction), str(outcome)), number)
             batch = batch.append_column("to", pc.coalesce(batch["exchange"], batch["destination"]))

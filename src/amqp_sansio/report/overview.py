@@ -165,7 +165,7 @@ class Overview:
         return sorted(chosen, key=_place)
 
     def _hanging(self, folder: Folder) -> Iterator[dict[str, Any]]:
-        columns = ("connection", "ts_ns", "session", "channel", "transaction", "ended_at", "outcome", "transfers", "accepts")
+        columns = ("connection", "ts_ns", "session", "transaction", "ended_at", "outcome", "transfers", "accepts")
         for row in folder.rows("transactions", columns):
             self.transactions.add(row["outcome"], 1)
             if row["outcome"] == "in-doubt":
@@ -183,9 +183,6 @@ class Overview:
             "prepare_ns",
             "decide_ns",
             "decided_ns",
-            "timeout_s",
-            "transfers",
-            "accepts",
         )
         said = [_branch_said(row) for row in folder.rows("dtx", columns) if row["in_doubt"] or row["outcome"] in DECIDED]
         doubtful = branches_in_doubt(said)

@@ -152,11 +152,6 @@ class Coordinator:
         except LiveError as error:  # the next run does it
             LOG.warning("%s", error)
 
-    def in_doubt(self) -> int:
-        """Returns how many branches of this journal are in doubt at the broker."""
-        with Link(self.options.access) as link:
-            return len(self._ours(self._owned(link)))
-
     def _owned(self, link: Link) -> list[Xid]:
         """Returns this journal's branches in doubt: those of its streams, or of its jobs."""
         return owned(link.in_doubt(), self.decisions.owner, SINK if self.job is None else JOB)
