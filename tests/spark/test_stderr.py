@@ -38,7 +38,7 @@ def test_a_long_job_tells_its_tasks(spark: SparkSession, monkeypatch: pytest.Mon
     assert set(tell.told) == {(3, 8)}
 
 
-def test_a_count_that_fails_ends_the_counting_and_not_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_that_fails_ends_the_counting_and_not_the_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stderr, "LOOK_SECONDS", 0.001)
 
     def fail(done: int, known: int) -> None:
@@ -46,7 +46,7 @@ def test_a_count_that_fails_ends_the_counting_and_not_the_job(monkeypatch: pytes
         raise OSError
 
     tell = Counted()
-    with counted(fail):
+    with counted(fail, spark):
         assert not tell.twice.wait(0.1)
     assert tell.told == [(0, 0)]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from amqp_sansio.captures.errors import PipelineError
-from amqp_sansio.cli.output import complain
-from amqp_sansio.cli.pipeline import on_spark, plan_of, report, run_here, size
+from amqp_sansio.cli.output import Progress, complain
+from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report, run_here, size
 from amqp_sansio.errors.core import many
 
 SMALL_OCTETS: Final = 32_000_000
@@ -32,13 +33,19 @@ def analyze(given: argparse.Namespace) -> int:
     from amqp_sansio.captures.columns.store import opened
     from amqp_sansio.captures.source import files_of
     from amqp_sansio.spark.analyze import run
+    from amqp_sansio.spark.stderr import quiet_session
 
     # Visible faults are reported before Spark takes its seconds to start.
     files = files_of(given.files)
     opened(given.out).discard()
     plan = plan_of(given)
     began = time.monotonic()
-    with on_spark(given, many(len(files), "capture")) as spark:
+    with (
+        Progress() as progress,
+        quiet_session(
+            given.master or ALL_CORES, dict(given.conf), partial(progress.tasks, many(len(files), "capture"))
+        ) as spark,
+    ):
         outcome = run(spark, files, given.out, plan, file_octets=given.file_size)
     status = report(outcome, given.json)
     said = None if given.master else advice(files, time.monotonic() - began, outcome.rows.get("connections", 0))

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from json import JSONEncoder
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from amqp_sansio.errors.core import many
 
@@ -127,6 +127,12 @@ class Progress:
         self._stream.write(f"\r\033[K{line}" if self._terminal else f"{line}\n")
         self._stream.flush()
         self._stands = self._terminal
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
 
     def clear(self) -> None:
         """Removes the line from a terminal, before other output or at the end."""

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import attrs
@@ -18,8 +17,6 @@ from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line
 from amqp_sansio.errors.core import many
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from amqp_sansio.captures.columns.store import Outcome
     from amqp_sansio.captures.replay.options import ReplayOptions
 
@@ -184,23 +181,6 @@ def installed(what: str, extra: str) -> Iterator[None]:
         raise PipelineError(f"{what} {error.name}: pip install 'amqp-sansio[{extra}]'") from error
 
 
-@contextmanager
-def on_spark(given: argparse.Namespace, job: str) -> Iterator[SparkSession]:
-    """Opens a session for the block, which shows the progress of the `job`."""
-    from amqp_sansio.spark.session import end, open_session
-    from amqp_sansio.spark.stderr import counted, quiet
-
-    progress: Final = Progress()
-    with quiet():
-        spark = open_session(given.master or ALL_CORES, settings=dict(given.conf))
-        try:
-            with counted(partial(progress.tasks, job), spark):
-                yield spark
-        finally:
-            progress.clear()
-            end(spark)
-
-
 def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets: int | None = None) -> Outcome:
     """Analyzes captures in this process, and shows the progress.  Raises PipelineError when that fails.
 
@@ -211,11 +191,8 @@ def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets
         from amqp_sansio.captures.columns.local import run
         from amqp_sansio.captures.columns.process import without_pandas
     without_pandas()
-    progress: Final = Progress()
-    try:
+    with Progress() as progress:
         return run(captures, out, plan, progress.octets, FILE_OCTETS if file_octets is None else file_octets)
-    finally:
-        progress.clear()
 
 
 def report(outcome: Outcome, as_json: bool) -> int:

@@ -47,10 +47,7 @@ def _is_capture(place: str) -> bool:
 
 
 def _page(write: _Write, folder: str, out: str | None) -> int:
-    progress: Final = Progress()
-    try:
+    with Progress() as progress:
         place: Final = write(folder, out, progress.files)
-    finally:
-        progress.clear()
     sys.stdout.write(f"{place}\n")
     return 0

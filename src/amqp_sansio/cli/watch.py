@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from amqp_sansio.cli.output import complain
-from amqp_sansio.cli.pipeline import on_spark, plan_of, report
+from amqp_sansio.cli.output import Progress, complain
+from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report
 
 
 def watch(given: argparse.Namespace) -> int:
@@ -17,6 +17,7 @@ def watch(given: argparse.Namespace) -> int:
     from amqp_sansio.captures.replay.options import IDLE_HOURS
     from amqp_sansio.spark.errors import PipelineError
     from amqp_sansio.spark.source import Newest
+    from amqp_sansio.spark.stderr import quiet_session
     from amqp_sansio.spark.watch import CONNECT, Watch
 
     if given.master and given.master.startswith("sc://"):
@@ -26,7 +27,12 @@ def watch(given: argparse.Namespace) -> int:
     for place in (Place(given.out), Place(given.checkpoint)):
         place.open()
         place.discard()
-    with on_spark(given, given.folder) as spark:
+    progress = Progress()
+
+    def tell(done: int, known: int) -> None:
+        progress.tasks(given.folder, 0, 0)  # how much work will come is unknown
+
+    with progress, quiet_session(given.master or ALL_CORES, dict(given.conf), tell) as spark:
         closed = given.closed or "newest"
         if given.once and given.closed is None:
             # Everything that exists, except a file that is growing: its later part would never be read.

@@ -11,11 +11,11 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.spark.session import is_connect
+from amqp_sansio.spark.session import end, is_connect, open_session
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker
@@ -76,12 +76,12 @@ def _filter(reading: int, target: int) -> None:
 
 
 @contextmanager
-def counted(tell: Callable[[int, int], None], spark: SparkSession | None = None) -> Iterator[None]:
+def counted(tell: Callable[[int, int], None], spark: SparkSession) -> Iterator[None]:
     """Within the block, calls `tell` now and then, in a thread, with how many tasks of the running jobs are done, of how many.
 
-    Both are 0 where that is unknown: without a session, or with Spark Connect.
+    Both are 0 where that is unknown: with Spark Connect.
     """
-    tracker = None if spark is None or is_connect(spark) else spark.sparkContext.statusTracker()
+    tracker = None if is_connect(spark) else spark.sparkContext.statusTracker()
     over = threading.Event()
 
     def count() -> None:
@@ -111,3 +111,15 @@ def tasks_in(tracker: StatusTracker) -> tuple[int, int]:
                 done += info.numCompletedTasks
                 known += info.numTasks
     return done, known
+
+
+@contextmanager
+def quiet_session(master: str, settings: Mapping[str, str], tell: Callable[[int, int], None]) -> Iterator[SparkSession]:
+    """Opens a session for the block; `tell` is called with its tasks, see `counted`."""
+    with quiet():
+        spark = open_session(master, settings=settings)
+        try:
+            with counted(tell, spark):
+                yield spark
+        finally:
+            end(spark)
