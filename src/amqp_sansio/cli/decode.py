@@ -11,8 +11,7 @@ from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
 from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.json_values import Json
-from amqp_sansio.captures.rows import transcript
-from amqp_sansio.captures.rows import Row
+from amqp_sansio.captures.rows import Row, transcript
 from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, pairs, short, whole
 from amqp_sansio.cli.selection import Selection, Wanted, is_error, session_name
 from amqp_sansio.dialects import readable

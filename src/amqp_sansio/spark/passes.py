@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.bundles import ORDER, opened
-from amqp_sansio.captures.columns.place import Place, Written
+from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.process import seldom
-from amqp_sansio.captures.columns.published import paths_of, rows_in
 from amqp_sansio.captures.columns.replay import ConnectionReplay, Gathered, Records
 from amqp_sansio.captures.columns.runner import heard_in_order
-from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.tables import END_TO_END, SCHEMA_VERSION, TABLES, Table
+from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
 from amqp_sansio.spark.source import TASK
 from amqp_sansio.spark.writer import FILES, write_envelopes, write_records

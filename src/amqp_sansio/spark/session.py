@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.captures.columns.gc_tuning import seldom
 from amqp_sansio.captures.locations import local
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spark.errors import MissingExtra, PipelineError, reason_of
@@ -227,6 +226,8 @@ def in_tasks(
     """Returns a frame of columns `ddl`: what `work` makes of each number below `count`, in as many tasks, or in `tasks`."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from amqp_sansio.captures.columns.process import seldom
+
         with seldom():
             for batch in batches:
                 for number in batch.column(0).to_pylist():

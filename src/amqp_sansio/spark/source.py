@@ -27,7 +27,6 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTr
 from amqp_sansio.captures import locations
 from amqp_sansio.captures.columns.bundles import BUNDLES, CARRIED, PLACED, bundled, stamp_of
 from amqp_sansio.captures.columns.partitioning import shared_out, weights
-from amqp_sansio.captures.columns.process import seldom
 from amqp_sansio.captures.columns.read import FILTERED, Filter, read_split
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import (

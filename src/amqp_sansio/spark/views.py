@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.captures.columns.place import Place
 from amqp_sansio.captures.columns.published import paths_of, rows_in
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
-from amqp_sansio.captures.schema import Table
-from amqp_sansio.captures.tables import DEFAULT_TABLES, SCHEMA_VERSION, TABLES
+from amqp_sansio.captures.tables import DEFAULT_TABLES, END_TO_END, SCHEMA_VERSION, TABLES, Table
 from amqp_sansio.captures.views import VIEWS
 from amqp_sansio.spark.session import in_tasks
 
