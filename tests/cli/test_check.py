@@ -146,7 +146,7 @@ def test_where_nothing_could_be_read_nothing_is_judged(reason: str, tmp_path: Pa
     octets = sum(len(each.octets) for each in UNREADABLE[reason].segments)
     assert f"  not judged: {reason}  (" in out
     assert "clean  (" not in out
-    assert out.splitlines()[-1] == f"not judged: {octets} octets on 1 connection"
+    assert out.splitlines()[-1] == f"not judged: {octets:,} octets on 1 connection"
     # Beside something that was judged it is 0 or 1, and the last line still says how much was not.
     assert check([path, HELLO], as_json=True, ports=(build.SERVER_PORT,), strict=False) == 0
     first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
