@@ -22,6 +22,13 @@ from amqp_sansio.wire.method_codec import MethodCodec
 MAKE = observers(dialects=ALL)
 
 
+@pytest.fixture(autouse=True)
+def _every_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check` and `decode` read every dialect."""
+    for verb in ("check", "decode"):
+        monkeypatch.setattr(f"amqp_sansio.cli.{verb}.observers", lambda *given, **named: MAKE)
+
+
 def talk(said: list[Said], port: int, syn: bool = True) -> list[build.Segment]:
     """Segments of a connection from this port of the client."""
     made = build.Talk(replace(build.Segment(True, 0), client_port=port), 1460)
@@ -49,7 +56,7 @@ def write(path: Path, *talks: list[build.Segment]) -> str:
 
 
 def rows(file: str, capsys: pytest.CaptureFixture[str], **more: Any) -> list[dict[str, Any]]:
-    assert decode([file], as_json=True, ports=more.pop("ports", ()), secrets=more.pop("secrets", False), make=MAKE) == 0
+    assert decode([file], as_json=True, ports=more.pop("ports", ()), secrets=more.pop("secrets", False)) == 0
     return [json.loads(row) for row in capsys.readouterr().out.splitlines()]
 
 
@@ -67,7 +74,7 @@ def test_decode(dialect: Dialect[MethodCodec], tmp_path: Path, capsys: pytest.Ca
     assert (publish["body_octets"], publish["complete"], publish["channel"]) == (4, True, 1)
     declare = next(row for row in found if row["verb"] == "queue.declare")
     assert declare["fields"]["arguments"] == {"x": [1, None, "a"]}
-    assert decode([file], as_json=False, ports=(), secrets=False, make=MAKE) == 0
+    assert decode([file], as_json=False, ports=(), secrets=False) == 0
     assert "| properties: content-type=text | 4 octets" in capsys.readouterr().out
 
 
@@ -86,8 +93,8 @@ def test_secrets_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert rows(file, capsys)[-1]["fields"] == {"new_secret": 6, "reason": "r"}
     assert json.dumps(rows(file, capsys, secrets=True)).count(b"hush".hex()) == 3
     for as_json in (False, True):
-        decode([file], as_json=as_json, ports=(), secrets=False, make=MAKE)
-        check([file], as_json=as_json, ports=(), strict=True, make=MAKE)
+        decode([file], as_json=as_json, ports=(), secrets=False)
+        check([file], as_json=as_json, ports=(), strict=True)
     out = capsys.readouterr().out
     assert "hush" not in out
     assert b"hush".hex() not in out
@@ -95,13 +102,13 @@ def test_secrets_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "one.pcap", talk(conversation(ONE), 40001))
-    assert check([file], as_json=False, ports=(), strict=False, make=MAKE) == 1
+    assert check([file], as_json=False, ports=(), strict=False) == 1
     out = capsys.readouterr().out
     assert "0-9-1  1 violation  (12 methods, " in out
     assert "tx.select-required: tx.commit" in out
     assert "every octet was read" in out
     clean = write(tmp_path / "clean.pcap", talk(opening(EIGHT), 40001))
-    assert check([clean], as_json=False, ports=(), strict=False, make=MAKE) == 0
+    assert check([clean], as_json=False, ports=(), strict=False) == 0
 
 
 # Connections of three families side by side in one file give what each gives alone.

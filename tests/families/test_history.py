@@ -65,15 +65,16 @@ def test_without_rows_of_its_own_it_has_those_of_every_family(capture: str) -> N
     assert "messages" not in tables(capture)
 
 
-def test_decode_and_check(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
-    make = observers(dialects=BOTH)
-    assert decode([capture], as_json=True, ports=(), secrets=False, make=make) == 0
+def test_decode_and_check(capture: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("check", "decode"):
+        monkeypatch.setattr(f"amqp_sansio.cli.{verb}.observers", lambda *given, **named: observers(dialects=BOTH))
+    assert decode([capture], as_json=True, ports=(), secrets=False) == 0
     rows = [json.loads(row) for row in capsys.readouterr().out.splitlines()]
     assert [row["verb"] for row in rows if row["kind"] == "command"][:4] == ["line.ask", "line.put", "line.echo", "line.done"]
     assert rows[0]["fields"]["version"] == "made-up"
-    assert decode([capture], as_json=False, ports=(), secrets=False, make=make) == 0
+    assert decode([capture], as_json=False, ports=(), secrets=False) == 0
     assert "line.put #1              text='a message'" in capsys.readouterr().out.replace('"', "'")
-    assert check([capture], as_json=False, ports=(), strict=False, make=make) == 1
+    assert check([capture], as_json=False, ports=(), strict=False) == 1
     out = capsys.readouterr().out
     assert "made-up" in out
     assert "line.verb" in out
