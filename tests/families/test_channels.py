@@ -22,7 +22,7 @@ from amqp_sansio.wire.method_codec import MethodCodec
 MAKE = observers(dialects=ALL)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _every_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
     """`check` and `decode` read every dialect."""
     for verb in ("check", "decode"):
@@ -61,6 +61,7 @@ def rows(file: str, capsys: pytest.CaptureFixture[str], **more: Any) -> list[dic
 
 
 @pytest.mark.parametrize("dialect", FAMILY, ids=lambda dialect: dialect.name)
+@pytest.mark.usefixtures("_every_dialect")
 def test_decode(dialect: Dialect[MethodCodec], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "one.pcap", talk(conversation(dialect), 40001))
     found = rows(file, capsys)
@@ -78,6 +79,7 @@ def test_decode(dialect: Dialect[MethodCodec], tmp_path: Path, capsys: pytest.Ca
     assert "| properties: content-type=text | 4 octets" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("_every_dialect")
 def test_a_header_that_cannot_be_read_is_given_as_octets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said: list[Said] = [*opening(ONE), ("C", frame(ONE, "basic.publish") + content(properties=b"\x80\0\4te"))]
     assert rows(write(tmp_path / "one.pcap", talk(said, 40001)), capsys)[-1]["headers"] == [
@@ -85,6 +87,7 @@ def test_a_header_that_cannot_be_read_is_given_as_octets(tmp_path: Path, capsys:
     ]
 
 
+@pytest.mark.usefixtures("_every_dialect")
 def test_secrets_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said: list[Said] = [*opening(ONE), ("C", frame(ONE, "connection.update-secret", 0, new_secret=b"hush-3", reason="r"))]
     file = write(tmp_path / "one.pcap", talk(said, 40001))
@@ -100,6 +103,7 @@ def test_secrets_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert b"hush".hex() not in out
 
 
+@pytest.mark.usefixtures("_every_dialect")
 def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "one.pcap", talk(conversation(ONE), 40001))
     assert check([file], as_json=False, ports=(), strict=False) == 1
@@ -112,6 +116,7 @@ def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 # Connections of three families side by side in one file give what each gives alone.
+@pytest.mark.usefixtures("_every_dialect")
 def test_several_dialects_in_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     talks = {
         40001: [("C" if who == "C" else "S", octets) for who, octets in SESSIONS],
@@ -134,6 +139,7 @@ def _timeless(row: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dialect", FAMILY, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("first", [0, 1, 2])
+@pytest.mark.usefixtures("_every_dialect")
 def test_the_roles_without_syn(
     dialect: Dialect[MethodCodec], first: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,6 +150,7 @@ def test_the_roles_without_syn(
     assert (speakers["channel.open"], speakers["channel.open-ok"]) == ("C", "S")
 
 
+@pytest.mark.usefixtures("_every_dialect")
 def test_a_client_that_says_all_at_once_is_the_client(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its words may look like those of another family's server where that one's start has its class and number."""
     said = opening(ONE)
