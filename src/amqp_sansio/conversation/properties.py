@@ -193,9 +193,10 @@ def _written(
     resume_id: str | None = None,
     resume_ttl: int | None = None,
 ) -> tuple[AcceptMode, bytes]:
-    for flag in (mandatory, immediate, persistent, redelivered, discard_unroutable):
+    flags = (mandatory, immediate, persistent, redelivered, discard_unroutable)
+    for flag in flags:
         if flag not in FLAG:
-            raise wrong_flag(_FLAGS, (mandatory, immediate, persistent, redelivered, discard_unroutable))
+            raise wrong_flag(_FLAGS, flags)
     if priority is not None and (priority not in _PRIORITIES or type(priority) in _NO_INTEGERS):
         raise EncodeError("publish: priority", f"0 to 9, not {priority!r}")
     if message_id is not None and not isinstance(message_id, UUID):

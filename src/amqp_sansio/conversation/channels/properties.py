@@ -101,9 +101,10 @@ def _published(
     type: str | None = None,
     cluster_id: str | None = None,
 ) -> Published:
-    for flag in (mandatory, immediate, persistent):
+    flags = (mandatory, immediate, persistent)
+    for flag in flags:
         if flag not in FLAG:
-            raise wrong_flag(_FLAGS, (mandatory, immediate, persistent))
+            raise wrong_flag(_FLAGS, flags)
     if priority is not None and not _within(priority, _PRIORITIES):
         raise EncodeError("publish: priority", f"0 to 255, not {priority!r}")
     if ttl is not None and not _within(ttl, _MILLISECONDS):
