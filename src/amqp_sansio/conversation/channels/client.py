@@ -160,7 +160,7 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
 
     def _connected(self) -> None:
         if self.connections > 1:
-            self._restoring = Restoring(self.topology, self.machine.channel, self._renamed, self._declared, self._delays())
+            self._restoring = Restoring(self)
         else:
             self._open_all(list(self.cores))
         self.wake()

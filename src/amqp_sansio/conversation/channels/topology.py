@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.channels.client import Channel
@@ -15,6 +15,9 @@ from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import exchange, queue
 from amqp_sansio.spec.reply_codes import ReplyCode
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.channels.client import ChannelClient
 
 AnyMethod = TypeVar("AnyMethod", bound=Method)
 Declared: TypeAlias = exchange.Declare | queue.Declare | queue.Bind | exchange.Bind
@@ -204,40 +207,32 @@ def changed(method: AnyMethod, **fields: object) -> AnyMethod:
 
 
 class Restoring:
-    """One declaration of a topology: `hear` takes the events of its channel; `renamed` is called with the new names, by the
-    old ones, of the queues that the server named, before the bindings are declared, and `done` at the end, after which it is
-    called no more.
+    """One declaration of a client's topology on its new connection: `hear` takes the events of its channel.
+
+    The client gets the new names, by the old ones, of the queues that the server named, before the bindings are declared, and
+    hears of the end, after which it is not called any more.
 
     A refusal closes the channel; the refused declaration is dropped from the topology, and the rest follows on another channel.
-    What is locked (405) is tried again after each of `delays`: the broker may not have noticed the loss of the connection whose
-    exclusive queue it was.
+    What is locked (405) is tried again after each delay of the client: the broker may not have noticed the loss of the
+    connection whose exclusive queue it was.
     """
 
-    def __init__(
-        self,
-        topology: Topology,
-        open_channel: Callable[[], Channel],
-        renamed: Callable[[dict[str, str]], None],
-        done: Callable[[], None],
-        delays: Iterator[float],
-    ) -> None:
-        self._topology: Final = topology
-        self._open: Final = open_channel
-        self._renamed: Final = renamed
-        self._done: Final = done
+    def __init__(self, client: ChannelClient) -> None:
+        self._client: Final = client
+        topology = self._topology = client.topology
         self._queued: deque[tuple[str, Declared]] = deque(
             [*[("", each) for each in topology.exchanges], *list(topology.queues.items())]
         )
         self._said: Final[dict[int, tuple[str, Declared]]] = {}  # by the ids of the methods, the oldest first
         self._locked: Final[list[tuple[str, Declared]]] = []
-        self._delays: Final = delays
+        self._delays: Final = client._delays()
         self._resting = False
         self.due: float | None = None
         """When what is locked is tried again."""
         self._bound = False
         self._closing = False
         self._names: Final[dict[str, str]] = {}
-        self.channel: Channel = open_channel()
+        self.channel: Channel = client.machine.channel()
 
     def hear(self, event: object) -> None:
         """Handles an event of the channel."""
@@ -259,7 +254,7 @@ class Restoring:
                 self._queued.extendleft(reversed(others))
                 self._said.clear()
                 try:
-                    self.channel = self._open()
+                    self.channel = self._client.machine.channel()
                 except LimitError:  # the server has not answered our close, and allows no other channel
                     self._end()
             case ChannelClosed(code=code) if code is not None:
@@ -314,8 +309,8 @@ class Restoring:
         if not self._bound:
             self._bound = True
             self._topology.rename(self._names)
-            self._renamed(self._names)
+            self._client._renamed(self._names)
 
     def _end(self) -> None:
         self._rename()
-        self._done()
+        self._client._declared()
