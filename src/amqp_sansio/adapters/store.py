@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.request import pathname2url
@@ -84,45 +84,29 @@ class Store:
         path = Path(self.directory)
         self._log: Final = path / f"{FILE}-wal"
         self._mark: Final = Mark(path)
-        try:
+        with self._told("cannot be opened"), ExitStack() as opened:
             _make(path)
             _touch(path / LOCK)
-            with self._told("cannot be opened"):
-                self._lock: Final = sqlite3.connect(path / LOCK, isolation_level=None, timeout=0.0, check_same_thread=False)
-        except OSError as error:
-            raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
-        try:
-            with self._told("cannot be opened"):
-                self._lock.execute("BEGIN EXCLUSIVE")
+            self._lock: Final = _connect(path / LOCK)
+            opened.callback(self._lock.close)
+            self._lock.execute("BEGIN EXCLUSIVE")
             try:
                 self._word = self._mark.read()
             except ValueError as error:
                 raise StoreError(self.directory, f"the store is damaged: {error}; to go on without it, remove {MARK}") from None
             look_at(path, self._word)
             if self._word != NEW:
-                with self._told("cannot be opened"):
-                    self._compare(path / FILE, self._mark.confirmed())
+                self._compare(path / FILE, self._mark.confirmed())
             _touch(path / FILE)
-            with self._told("cannot be opened"):
-                self._db: Final = sqlite3.connect(path / FILE, isolation_level=None, timeout=0.0, check_same_thread=False)
-            try:
-                with self._told("cannot be opened"):
-                    self._open()
-                self._mark.prepare()
-            except BaseException:
-                self._db.close()
-                raise
-        except OSError as error:
-            self._lock.close()
-            raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
-        except BaseException:
-            self._lock.close()
-            raise
+            self._db: Final = _connect(path / FILE)
+            opened.callback(self._db.close)
+            self._open()
+            self._mark.prepare()
+            opened.pop_all()
 
     def _compare(self, file: Path, confirmed: int) -> None:
         """Raises StoreError when a used store ends before the last confirmed entry; changes neither the file nor its log."""
-        db = connect_to_read(file)
-        try:
+        with closing(connect_to_read(file)) as db:
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if not application and not _tables(db):
@@ -133,8 +117,6 @@ class Store:
                     f"the store is damaged: {FILE} and {self._log.name} end with entry {last}, and entries up to {confirmed}"
                     f" were confirmed; to go on without the last {confirmed - last}, remove {MARK}",
                 )
-        finally:
-            db.close()
 
     def _open(self) -> None:
         db = self._db
@@ -234,10 +216,8 @@ class Store:
     def _confirm(self, number: int) -> None:
         """Records in the mark that everything up to that entry is committed, before any client learns it."""
         self._confirmed = max(self._confirmed, number)
-        try:
+        with self._told("cannot be written"):
             self._mark.confirm(self._confirmed)
-        except OSError as error:
-            raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
         self._word = OPEN
 
     def shrink(self) -> bool:
@@ -279,9 +259,11 @@ class Store:
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Turns errors of sqlite and of decoding into one StoreError."""
+        """Turns errors of sqlite, of decoding and of the operating system into one StoreError."""
         try:
             yield
+        except OSError as error:
+            raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
         except RestoreError as error:
             raise StoreError(self.directory, f"the store is damaged: {error}") from None
         except sqlite3.Error as error:
@@ -317,6 +299,10 @@ def look_at(directory: Path, word: str) -> None:
             f"the store is damaged: {log.name} is gone or empty, and it held what {file.name} does not have; to go on without"
             f" that, remove {MARK}",
         )
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    return sqlite3.connect(file, isolation_level=None, timeout=0.0, check_same_thread=False)
 
 
 def connect_to_read(file: Path) -> sqlite3.Connection:
