@@ -15,7 +15,7 @@ from amqp_sansio.kernel.serials import RangeSet, pick
 _Said: TypeAlias = tuple[str, str, bytes]
 """Exchange, routing key and body."""
 _Publish: TypeAlias = tuple[Ticket[None], int, _Said | None]
-"""A message: its ticket, the octets of its body, and what was said, which is None where the server never returns it."""
+"""A message: its ticket, the number of octets in its body, and the message itself; None where the server never returns it."""
 
 
 class InFlight:
