@@ -87,6 +87,7 @@ REVIEWED = {
     "engine/contents.py": "the files and streams of a session: consumers, staged files and deliveries, and who may say what",
     "engine/inbound.py": "the half of a session that receives: the ids of its peer, and what it does with each word of it",
     "engine/outbound.py": "the half of a session that sends: its ids, and how a command is checked, written and replayed",
+    "engine/sasl/__init__.py": "the mechanisms of SASL, both halves of each; the five of them share their exchanges and checks",
     "engine/session.py": "one session: its state, and every verb with what it raises, most of the lines as a signature",
     "engine/channel_checker.py": "one checker, and what it knows of the connection",
     "engine/channel_witness.py": "one channel from its opening on, and every record that its use needs",

@@ -56,7 +56,7 @@ class ClientHandshake(Connection):
         self._refuse_header("connection.start.client-support", header)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
-        _HEARS[type(control)](self, control, assembly)  # the handshake's table lets no other control pass
+        _CLIENT_HEARS[type(control)](self, control, assembly)  # the handshake's table lets no other control pass
 
     # --- authentication ----------------------------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class ClientHandshake(Connection):
         self._end(Origin.PEER, None, self._closed_cause)
 
 
-_HEARS: Final[dict[type[Control], Callable[[ClientHandshake, Any, Assembly], None]]] = {  # Any: each row takes its own control
+_CLIENT_HEARS: Final[dict[type[Control], Callable[[ClientHandshake, Any, Assembly], None]]] = {  # Any: each row takes its own control
     Start: ClientHandshake._hear_start,
     Secure: ClientHandshake._hear_secure,
     Tune: ClientHandshake._hear_tune,

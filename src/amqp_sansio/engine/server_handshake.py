@@ -56,7 +56,7 @@ class ServerHandshake(Connection):
         self._refuse_header("connection.start.protocol-name", header)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
-        _HEARS[type(control)](self, control, assembly)  # the handshake's table lets no other control pass
+        _SERVER_HEARS[type(control)](self, control, assembly)  # the handshake's table lets no other control pass
 
     # --- authentication ----------------------------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class ServerHandshake(Connection):
         return True
 
 
-_HEARS: Final[dict[type[Control], Callable[[ServerHandshake, Any, Assembly], None]]] = {  # Any: each row takes its own control
+_SERVER_HEARS: Final[dict[type[Control], Callable[[ServerHandshake, Any, Assembly], None]]] = {  # Any: each row takes its own control
     StartOk: ServerHandshake._hear_start_ok,
     SecureOk: lambda self, control, assembly: self._hear_response(control.response or b"", assembly),
     TuneOk: ServerHandshake._hear_tune_ok,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqp_sansio.config import Accepted
-from amqp_sansio.engine.sasl.anonymous import Anonymous, AnonymousServer
+from amqp_sansio.engine.sasl import Anonymous, AnonymousServer
 
 
 def test_everybody_is_let_in() -> None:

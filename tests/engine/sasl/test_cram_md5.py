@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.engine.sasl.cram_md5 import CramMd5, CramMd5Server
+from amqp_sansio.engine.sasl import CramMd5, CramMd5Server
 
 
 def test_the_example_of_rfc_2195() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.config import Accepted, Challenge, Rejected, SaslError
-from amqp_sansio.engine.sasl.external import External, ExternalServer
+from amqp_sansio.engine.sasl import External, ExternalServer
 
 
 def test_a_client_that_was_proved_outside_is_let_in() -> None:

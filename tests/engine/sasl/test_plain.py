@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.config import Accepted, Challenge, Deferred, Rejected, SaslError
+from amqp_sansio.engine.sasl import Plain, PlainServer
 from amqp_sansio.engine.sasl.amqplain import AmqPlainServer
-from amqp_sansio.engine.sasl.plain import Plain, PlainServer
 
 
 def test_plain_cannot_encode_a_password_with_nul() -> None:

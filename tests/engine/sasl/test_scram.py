@@ -8,8 +8,7 @@ from typing import Literal
 import pytest
 
 from amqp_sansio.config import Accepted, Challenge, Rejected, SaslError
-from amqp_sansio.engine.sasl import CramMd5, CramMd5Server, Plain, PlainServer
-from amqp_sansio.engine.sasl.scram import Scram, ScramServer, made_up_secret, scram_secret
+from amqp_sansio.engine.sasl import CramMd5, CramMd5Server, Plain, PlainServer, Scram, ScramServer, made_up_secret, scram_secret
 from amqp_sansio.limits import USERNAME_OCTETS
 
 

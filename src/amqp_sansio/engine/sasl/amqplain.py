@@ -7,13 +7,12 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Deferred, Rejected, ServerExchange
-from amqp_sansio.engine.sasl.plain import Login, OneMessage, PasswordExchange, PlainServer
+from amqp_sansio.engine.sasl import Login, OneMessage, PasswordExchange, PlainServer
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.errors.checks import checked
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.primitives import put_u32
 
-NAME: Final = "AMQPLAIN"
 _TABLES: Final = PROFILES["rabbitmq"]
 _SIZE: Final = 4
 
@@ -36,18 +35,18 @@ class _Server(PasswordExchange):
 class AmqPlain(Login):
     """The client's half."""
 
-    name = NAME
+    name = "AMQPLAIN"
 
     def start(self) -> ClientExchange:
         """Starts an exchange.  Raises SaslError for a name or password that is not valid UTF-8."""
-        return OneMessage(NAME, _TABLES.write({"LOGIN": self.username, "PASSWORD": self.password})[_SIZE:])
+        return OneMessage(self.name, _TABLES.write({"LOGIN": self.username, "PASSWORD": self.password})[_SIZE:])
 
 
 @attrs.frozen(field_transformer=checked())
 class AmqPlainServer(PlainServer):
     """The server's half, with the `verify`, `slow` and `known` of `PlainServer`."""
 
-    name = NAME
+    name = "AMQPLAIN"
 
     def start(self) -> ServerExchange:
         """Starts an exchange."""
