@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeVar
 
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.engine.client_handshake import ClientHandshake
+from amqp_sansio.engine.handshake import ClientHandshake, ServerHandshake
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.events import Event
 
 Machine: TypeAlias = ClientConnection | ServerConnection

@@ -24,9 +24,8 @@ from amqp_sansio.wire.segments import SEGMENTATION
 if TYPE_CHECKING:
     from amqp_sansio.config import ClientConfig, ServerConfig
     from amqp_sansio.engine.checker import Checker, Observed, Speaker
-    from amqp_sansio.engine.client_handshake import ClientHandshake
+    from amqp_sansio.engine.handshake import ClientHandshake, ServerHandshake
     from amqp_sansio.engine.observer import Ear
-    from amqp_sansio.engine.server_handshake import ServerHandshake
     from amqp_sansio.limits import Limits
     from amqp_sansio.wire.layouts.layout import Layout
     from amqp_sansio.wire.method_codec import MethodCodec

@@ -15,7 +15,7 @@ from amqp_sansio.broker.broker import TURN, WORK, Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.front import Service
 from amqp_sansio.broker.model.queueing import SLICE
-from amqp_sansio.engine.doorstep import PATIENCE
+from amqp_sansio.engine.handshake import PATIENCE
 from amqp_sansio.errors import EncodeError, LimitError
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Origin, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet

@@ -39,8 +39,8 @@ COMMON = (
     "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front",
     "broker.journal", "broker.durable_fold", "broker.snapshot",
     "config", "conversation.attempts", "conversation.base_client",
-    "engine.client_handshake", "engine.connection", "engine.doorstep",
-    "engine.findings", "engine.guess", "engine.server_handshake", "protocol", "tables.connection",
+    "engine.connection", "engine.handshake",
+    "engine.findings", "engine.guess", "protocol", "tables.connection",
     "wire.codec", "wire.framing",
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""

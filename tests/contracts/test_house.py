@@ -85,6 +85,7 @@ REVIEWED = {
     "engine/channels/base.py": "one channel in either role: its state, what it sends, and every way to end",
     "engine/connection.py": "one connection, and what endpoints see of it: what comes and goes, its time, and every way to end",
     "engine/contents.py": "the files and streams of a session: consumers, staged files and deliveries, and who may say what",
+    "engine/handshake.py": "the handshake of each side, which answer each other, and how a header tells a server the dialect",
     "engine/inbound.py": "the half of a session that receives: the ids of its peer, and what it does with each word of it",
     "engine/outbound.py": "the half of a session that sends: its ids, and how a command is checked, written and replayed",
     "engine/sasl/__init__.py": "the mechanisms of SASL, both halves of each; the five of them share their exchanges and checks",

@@ -10,7 +10,7 @@ from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.engine.doorstep import PATIENCE
+from amqp_sansio.engine.handshake import PATIENCE
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Authenticated, ConnectionClosed, ConnectionOpened, Event
 from amqp_sansio.kernel.build import COMPILED

@@ -8,7 +8,7 @@ from tests.engine.older import CAPABLE, DIALECTS, frames, login, open_server, se
 from amqp_sansio.config import Challenge, Profile, ServerConfig
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_10, ChannelDialect
 from amqp_sansio.engine.channel_server import ChannelServerConnection
-from amqp_sansio.engine.doorstep import Doorstep
+from amqp_sansio.engine.handshake import Doorstep
 from amqp_sansio.engine.sasl import AmqPlain, AmqPlainServer, CramMd5, CramMd5Server, Plain, PlainServer
 from amqp_sansio.errors import CapabilityMissing, ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import (

@@ -16,10 +16,9 @@ from typing import Final
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.checker import Checker, Observed, Speaker
-from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.connection import UNHEARD, Answered, Carrier, Endpoints
+from amqp_sansio.engine.handshake import ClientHandshake, ServerHandshake
 from amqp_sansio.engine.observer import Ear
-from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import Origin, TimeoutGranted, Violation
 from amqp_sansio.kernel.machine import Row, Table

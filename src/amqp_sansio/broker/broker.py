@@ -20,7 +20,7 @@ from amqp_sansio.broker.model.owner import CONNECTION, Owner
 from amqp_sansio.broker.snapshot import restore, take
 from amqp_sansio.broker.transactions import Coordinator
 from amqp_sansio.config import Accepted, Profile, Rejected, ServerConfig
-from amqp_sansio.engine.doorstep import Doorstep
+from amqp_sansio.engine.handshake import Doorstep
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.errors.core import many
 from amqp_sansio.events import Event

@@ -19,7 +19,7 @@ from amqp_sansio.conversation.happenings import ClientEvent, Connected, GaveUp
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.tracing import Traces, Tracing
-from amqp_sansio.engine.client_handshake import ClientHandshake
+from amqp_sansio.engine.handshake import ClientHandshake
 from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, LocalProtocolError, SessionLost
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, ConnectionRedirected, Event
 from amqp_sansio.kernel.serials import EMPTY

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar, cast
 
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
-from amqp_sansio.engine.doorstep import Doorstep
+from amqp_sansio.engine.handshake import Doorstep
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.timers import AT_ONCE, Agenda

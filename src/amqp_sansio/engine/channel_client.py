@@ -8,7 +8,7 @@ from amqp_sansio.config import ClientConfig
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.engine.channels.endpoint import Channels
-from amqp_sansio.engine.client_handshake import ClientHandshake
+from amqp_sansio.engine.handshake import ClientHandshake
 from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionBlocked, ConnectionUnblocked, SecretUpdated
 from amqp_sansio.spec.base import Control

@@ -8,7 +8,7 @@ from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.channel_client import codec_of
 from amqp_sansio.engine.channels.endpoint import Channels
 from amqp_sansio.engine.channels.server import ServedChannel
-from amqp_sansio.engine.server_handshake import ServerHandshake
+from amqp_sansio.engine.handshake import ServerHandshake
 from amqp_sansio.errors import CapabilityMissing, LocalProtocolError
 from amqp_sansio.events import SecretUpdated
 from amqp_sansio.spec.base import Control

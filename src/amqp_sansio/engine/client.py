@@ -7,7 +7,7 @@ from typing import Final
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.engine.channel import Channels, check_role, layout_of
-from amqp_sansio.engine.client_handshake import ClientHandshake
+from amqp_sansio.engine.handshake import ClientHandshake
 from amqp_sansio.engine.session import Session, name_of
 from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError
 from amqp_sansio.errors.core import session_name

@@ -1,7 +1,7 @@
 """One connection in either role: input, output, timers, heartbeats and its end; and what its endpoints, one for each channel
 number, need of it.
 
-`client_handshake` and `server_handshake` define what each role sends in the handshake.
+`engine.handshake` defines what each role sends in the handshake.
 
 Names with a leading underscore are not for applications.  The engine's modules, and the broker and the client that are built on
 it, call them on one another to skip the checks of the public methods (docs/topics/laws.md).

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.channel import Channel, Channels, check_role, layout_of
-from amqp_sansio.engine.server_handshake import ServerHandshake
+from amqp_sansio.engine.handshake import ServerHandshake
 from amqp_sansio.engine.session import Session, name_of
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.errors.core import session_name

@@ -23,7 +23,7 @@ from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
 from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.engine.client_handshake import ClientHandshake
+from amqp_sansio.engine.handshake import ClientHandshake
 from amqp_sansio.errors import AmqpError, ConnectionLost
 from amqp_sansio.kernel.timers import earliest
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker, Peer
     from amqp_sansio.broker.model.message import Form
     from amqp_sansio.broker.snapshot import Needed, Rebuilding
-    from amqp_sansio.engine.server_handshake import ServerHandshake
+    from amqp_sansio.engine.handshake import ServerHandshake
 
 Plain = Mapping[str, Any]  # Any: claims to be what `take` returned
 """A holder that outlives the broker, as a plain value of builtins; "host" is its virtual host."""

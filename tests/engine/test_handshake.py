@@ -1,4 +1,4 @@
-"""Tests of amqp_sansio.engine.doorstep."""
+"""How a header tells a server the dialect.  See also test_client_handshake.py and test_server_handshake.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.families.made_up import MADE_UP, LineServer
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL
-from amqp_sansio.engine.doorstep import Doorstep
+from amqp_sansio.engine.handshake import Doorstep
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Origin
