@@ -37,7 +37,7 @@ def ran(code: str, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("name", ["cli.main", "errors", "cli.wrapping", "cli.check", "captures.tcp", "engine.observer"])
+@pytest.mark.parametrize("name", ["cli.main", "errors", "cli.given", "cli.check", "captures.tcp", "engine.observer"])
 def test_an_interrupt_during_imports_leaves_no_traceback(start: str, name: str) -> None:
     assert ran(INTERRUPTING + STARTS[start], f"amqp_sansio.{name}", "check", HELLO) == (130, "")
 
@@ -78,7 +78,7 @@ def test_an_interrupt_at_exit_ends_the_command() -> None:
 
 def test_the_package_itself_is_imported_when_something_of_it_is_asked_for() -> None:
     listed = "sorted(name for name in sys.modules if name.startswith('amqp_sansio.'))"
-    names = ["__main__", "cli", "cli.interrupts", "kernel", "kernel.build"]
+    names = ["__main__", "cli", "kernel", "kernel.build"]
     said = f"{[f'amqp_sansio.{name}' for name in names]}\n"
     assert ran(f"import sys, amqp_sansio.__main__; print({listed}, file=sys.stderr)") == (0, said)
     every = "[name for name in amqp_sansio.__all__ if getattr(amqp_sansio, name) is None or name not in dir(amqp_sansio)]"

@@ -10,7 +10,7 @@ import signal
 import sys
 from types import FrameType
 
-from amqp_sansio.cli.interrupts import INTERRUPTED
+from amqp_sansio.cli import INTERRUPTED
 
 
 def main() -> int:

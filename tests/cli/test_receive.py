@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 
 import pytest
 from tests.cli.serving import COMMAND, Serving, environment, run
 
 from amqp_sansio.adapters.sync import connect
+from amqp_sansio.cli.receive import Interrupts
 from amqp_sansio.spec import queue
 
 
@@ -116,3 +118,30 @@ def test_an_interrupt_ends_it(serving: Serving) -> None:
         finally:
             process.kill()  # else this test waits for it without end
     fill(serving, "interrupt")
+
+
+def test_the_first_interrupt_is_remembered_and_the_second_is_raised_at_once() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupts() as interrupts:
+        interrupts.look()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.look()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_a_thread_that_gets_no_signals_changes_nothing() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen: list[object] = []
+
+    def elsewhere() -> None:
+        with Interrupts() as interrupts:
+            interrupts.look()
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [before]

@@ -13,7 +13,16 @@ import pytest
 
 from amqp_sansio.spark import session
 from amqp_sansio.spark.errors import MissingExtra
-from amqp_sansio.spark.session import OF_THE_WORK, archive_of_package, cores_of, end, is_connect, open_session, prepare
+from amqp_sansio.spark.session import (
+    OF_THE_WORK,
+    archive_of_package,
+    ask_worker,
+    cores_of,
+    end,
+    is_connect,
+    open_session,
+    prepare,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,3 +74,9 @@ def test_the_archive_holds_what_executors_need(tmp_path: Path) -> None:
     assert {"amqp_sansio/__init__.py", "amqp_sansio/engine/observer.py", "attr/__init__.py", "typing_extensions.py"} <= set(
         names
     )
+
+
+def test_a_worker_answers(spark: SparkSession) -> None:
+    python, ours = ask_worker(spark)
+    assert python.startswith("3.")
+    assert ours.endswith("amqp_sansio/__init__.py")

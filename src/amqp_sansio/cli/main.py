@@ -8,9 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.cli import broker_verbs, selection, simulate
+from amqp_sansio.cli import INTERRUPTED, broker_verbs, selection, simulate
 from amqp_sansio.cli.given import Parser, argument, flag, repeated, whole
-from amqp_sansio.cli.interrupts import INTERRUPTED
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.build import VERSION
 

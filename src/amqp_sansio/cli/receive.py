@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import time
+from types import FrameType, TracebackType
 from typing import Final
 
 import attrs
@@ -12,13 +15,14 @@ import attrs
 from amqp_sansio.adapters.sync import Session, Subscription, channels
 from amqp_sansio.captures.json_values import Json, fields, plain
 from amqp_sansio.cli.dialing import NothingDone, dial, opened, there, told
-from amqp_sansio.cli.interrupts import LOOK, Interrupts
 from amqp_sansio.cli.output import complain, json_line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.value import Value
 
+LOOK: Final = 0.2
+"""Seconds after which a wait checks for an interrupt."""
 PREFETCH = 100
 """The most messages in flight to us, or here and not yet printed."""
 _SHOWN: Final = frozenset(["application_headers", "headers", "exchange", "routing_key", "redelivered"])
@@ -117,3 +121,34 @@ def as_object(message: Message | channels.Message) -> dict[str, Json]:
     except HeaderError as error:
         said["header_error"] = str(error)
     return said
+
+
+class Interrupts:
+    """Within this block the first SIGINT is only recorded, so that it does not break off a client's operation.
+
+    A second one ends the program at once.  In a thread that gets no signals it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+        self._before: signal._HANDLER = None
+        self._here: Final = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> Interrupts:
+        if self._here:
+            self._before = signal.signal(signal.SIGINT, self._hear)
+        return self
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self._came:
+            raise KeyboardInterrupt
+        self._came = True
+
+    def look(self) -> None:
+        """Raises KeyboardInterrupt when one was recorded."""
+        if self._came:
+            raise KeyboardInterrupt
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._here:
+            signal.signal(signal.SIGINT, self._before)

@@ -42,6 +42,12 @@ DARWIN_FILES: Final = 10240
 BESIDES: Final = 4096 + DEFAULT_LIMITS.header_octets
 """The most octets of the command message.transfer, and of the header, besides the body."""
 STOPPED: Final = "the broker is stopped"
+CANNOT_LISTEN: Final = {
+    errno.EADDRINUSE: "the port is taken by another process",
+    errno.EACCES: "the port may not be had by this user",
+    errno.EADDRNOTAVAIL: "this machine has no such address",
+}
+"""Why it cannot listen, by the system's code."""
 
 
 class ServeError(AmqpError):
@@ -202,7 +208,9 @@ async def _serve(
         try:
             await server.__aenter__()
         except OSError as error:
-            raise ServeError(f"{Endpoint(address, wishes.port)}: {_cannot_listen(error)}") from None
+            raise ServeError(
+                f"{Endpoint(address, wishes.port)}: {CANNOT_LISTEN.get(error.errno or 0) or error.strerror or error}"
+            ) from None
         if tls is None and not loopback(address):
             complain(f"warning: passwords and messages cross the network to {address} in clear (see --tls-cert)")
         if rules is not None:
@@ -263,19 +271,15 @@ def loopback(address: str) -> bool:
 def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
     """Returns a function that makes the settings of each connection.  Raises VerifierError, and ServeError for --auth none on
     an address that others can reach."""
-    profile, limits = Profile(error_codes=wishes.error_codes), wishes.limits
+    profile = Profile(error_codes=wishes.error_codes)
+    shared = partial(ServerConfig, session_timeout=KEPT_SECONDS, profile=profile, limits=wishes.limits)
     if wishes.auth == "none":
         if not loopback(address):
             raise ServeError(
                 f"--auth none lets everybody in, so it listens on loopback only, not on {address}: give --auth FILE"
                 " (see `amqp-sansio passwd`)"
             )
-        config = ServerConfig(
-            mechanisms=(AnonymousServer(), PlainServer(lambda username, password: True)),
-            session_timeout=KEPT_SECONDS,
-            profile=profile,
-            limits=limits,
-        )
+        config = shared(mechanisms=(AnonymousServer(), PlainServer(lambda username, password: True)))
         return lambda: config
     verifiers = Verifiers(wishes.auth)
     if not verifiers.users:
@@ -293,7 +297,7 @@ def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
             complaint = verifiers.complaint
             if complaint:
                 complain(f"{complaint}; the server keeps the previous users")
-        return ServerConfig(mechanisms=mechanisms, session_timeout=KEPT_SECONDS, profile=profile, limits=limits)
+        return shared(mechanisms=mechanisms)
 
     return configure
 
@@ -344,16 +348,6 @@ def raise_file_limit() -> None:
             with suppress(ValueError, OSError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
                 return
-
-
-def _cannot_listen(error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return "the port is taken by another process"
-    if error.errno == errno.EACCES:
-        return "the port may not be had by this user"
-    if error.errno == errno.EADDRNOTAVAIL:
-        return "this machine has no such address"
-    return error.strerror or str(error)
 
 
 def _soon(loop: asyncio.AbstractEventLoop, does: Callable[[], None], number: int, frame: object) -> None:

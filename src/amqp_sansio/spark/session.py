@@ -236,6 +236,22 @@ def in_tasks(
     return spark.range(0, count, 1, min(count, tasks or count)).mapInArrow(run, ddl)
 
 
+def ask_worker(spark: SparkSession) -> tuple[str, str]:
+    """Asks a Python worker for its version, and for the location of our package."""
+
+    def answer(number: int) -> Iterator[pa.RecordBatch]:
+        import platform
+
+        import pyarrow as pa
+
+        import amqp_sansio
+
+        yield pa.RecordBatch.from_pydict({"python": [platform.python_version()], "ours": [str(amqp_sansio.__file__)]})
+
+    python, ours = in_tasks(spark, answer, 1, "python string, ours string").collect()[0]
+    return str(python), str(ours)
+
+
 def ship(spark: SparkSession) -> None:
     """Sends this package, and the small ones it needs, to the executors, as Python.
 
