@@ -1,4 +1,4 @@
-"""Arguments of the command line: checked numbers and pairs, and the settings of a verb."""
+"""The arguments of the command line: how they are declared and checked, the parser, and the settings of a verb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines for machines and for people; both are ASCII, whatever the peers sent."""
+"""What a verb prints: lines for machines and for people, both ASCII, whatever the peers sent; complaints; progress."""
 
 from __future__ import annotations
 

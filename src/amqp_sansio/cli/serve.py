@@ -1,4 +1,7 @@
-"""`amqp-sansio serve`: runs the model broker on a socket address."""
+"""`amqp-sansio serve`: runs the model broker on a socket address.
+
+With `--log conversation` it logs each method, one line each, without payloads and secrets.
+"""
 
 from __future__ import annotations
 

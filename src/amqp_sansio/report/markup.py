@@ -1,4 +1,5 @@
-"""HTML in which only our own texts can become tags: everything else is escaped, made visible and shortened."""
+"""HTML in which only our own texts can become tags: everything else is escaped, made visible and shortened.  Numbers, times and
+codes as the page shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The conversation around a violation: the words before and after it on its connection, from the existing tables."""
+"""The conversation around a violation: the words before and after it on its connection, from the existing tables.
+
+It is drawn in SVG: two lifelines with the words between them from top to bottom, and the violation marked.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Replays one connection in a stream: its state is kept in Spark's state store between batches."""
+"""Replays one connection in a stream: its state is kept in Spark's state store between batches.
+
+The bundles of a batch come in any order; they are sorted in memory up to a limit, beyond it on disk.
+"""
 
 from __future__ import annotations
 

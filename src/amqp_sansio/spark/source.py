@@ -1,4 +1,4 @@
-"""The data source `amqp_capture`: packets of capture files as frames, in batches and as streams.
+"""The data source `amqp_capture`: packets of capture files as frames, in batches and as streams; and frames of them.
 
     register(spark)
     spark.read.format("amqp_capture").load("/captures/*.pcapng")

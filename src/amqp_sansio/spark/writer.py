@@ -95,7 +95,12 @@ def write_end_to_end(
     spark: SparkSession, files: Sequence[Written], tables: str, place: str, here: int = ROWS_OF_THE_DRIVER
 ) -> list[Written]:
     """Writes the table below `place`, from those of the `files` in the folder `tables` that hold messages; returns its files,
-    at least one."""
+    at least one.
+
+    Up to `here` messages the driver joins itself, on columns, as `analyze --engine local` does.  More are joined in tasks, in
+    the same way: messages are partitioned by id into buckets, which Spark shuffles as a few rows of octets, and each bucket is
+    joined by itself.
+    """
     messages = alone.with_messages(files)
     rows = sum(each.rows for each in messages)
     if rows <= here:

@@ -1,6 +1,8 @@
 """The driver's part of the sink: decides about an epoch once, durably, and makes the broker carry the decision out.
 
 Steps of `commit`: `checked` (all branches are prepared), `decided`, `committed` (for each branch), `finished`.
+
+The log of decisions says which branches of an epoch are to be committed; it is written before the first commit.
 """
 
 from __future__ import annotations

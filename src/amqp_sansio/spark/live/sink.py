@@ -1,4 +1,8 @@
-"""The writers of the format `amqp`: for epochs of a stream, and for jobs."""
+"""The writers of the format `amqp`: for epochs of a stream, and for jobs.
+
+A task publishes its rows in a branch of its own and prepares it; the driver decides about it.  Steps of a task: `started`,
+`published`, `ended`, `prepared`.  Without branches: `published` when the broker has certainly taken all.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     spark.readStream.format("amqp").option("url", "amqp://...").option("queue", "orders").load()
 
-The options are in `options`, the columns in `columns`.
+The options are in `options`, the columns in `mapping`.
 """
 
 from __future__ import annotations
@@ -150,8 +150,11 @@ it leaves the remaining messages, which another consumer holds."""
 
 
 class Reader:
-    """Computes offsets, which are plain values: the spool's name, the last segment, and the rows and octets of the query up to
-    it."""
+    """The logic of the stream, without Spark.
+
+    It computes offsets, which are plain values: the spool's name, the last segment, and the rows and octets of the query up to
+    it.
+    """
 
     def __init__(self, options: SourceOptions, step: Step = go_on) -> None:
         self.options: Final = options

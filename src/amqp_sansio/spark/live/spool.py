@@ -1,4 +1,7 @@
-"""The spool: a folder of segments.  Recorded segments survive failures of the broker, of Spark and of this process."""
+"""The spool: a folder of segments.  Recorded segments survive failures of the broker, of Spark and of this process.
+
+A segment is one Arrow file of received messages, named by its number and its branch.
+"""
 
 from __future__ import annotations
 
