@@ -6,9 +6,9 @@ from tests.families.heard import Done, Put
 
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Talk
-from amqp_sansio.captures.replay.history import History
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import NOTHING, Kind, Message, Rows
+from amqp_sansio.captures.replay.sessions import History
 from amqp_sansio.events.observed import CommandSeen
 
 

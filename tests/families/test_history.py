@@ -14,9 +14,8 @@ from tests.families.test_heard import BOTH, LINES_SAID, line
 
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.conversation import observers
-from amqp_sansio.captures.replay.families import HISTORIES
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.recorder import Recorder
+from amqp_sansio.captures.replay.recorder import HISTORIES, Recorder
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.cli.check import check
 from amqp_sansio.cli.decode import decode

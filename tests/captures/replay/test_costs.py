@@ -10,10 +10,9 @@ from tests.captures.replay.made import ids, message
 from tests.captures.replay.test_rows import command
 from tests.steps import assert_linear
 
-from amqp_sansio.captures.replay.branches import Branches, name_of
 from amqp_sansio.captures.replay.rows import Half, Rows
 from amqp_sansio.captures.replay.sessions import Session
-from amqp_sansio.captures.replay.transactions import ENDING, Transactions
+from amqp_sansio.captures.replay.transactions import ENDING, Branches, Transactions, name_of
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.dtx import Start, Xid
 from amqp_sansio.spec.message import Cancel, Flow, Flush, Subscribe

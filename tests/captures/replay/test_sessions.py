@@ -1,22 +1,24 @@
-"""The history of sessions; tests/captures/columns and tests/captures/replay have its rows."""
+"""The rows of commands: those of any family (tests/families/test_history.py has them through a capture), and of sessions."""
 
 from __future__ import annotations
 
 import pytest
 from tests.captures.fake import FakeWitness
+from tests.captures.packets import tables_of
 from tests.captures.replay.books import ByHand
 from tests.captures.replay.made import ids, named
+from tests.kept.scene import DATA
 
 from amqp_sansio.captures.conversation import Conversation, Heard
 from amqp_sansio.captures.flows import Talk
-from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.recorder import HISTORIES
 from amqp_sansio.captures.replay.rows import NOTHING, Rows
-from amqp_sansio.captures.replay.sessions import Session, Sessions, When
+from amqp_sansio.captures.replay.sessions import History, Session, Sessions, When
 from amqp_sansio.captures.replay.state import _classes
-from amqp_sansio.captures.replay.transactions import Transactions
+from amqp_sansio.captures.replay.transactions import Branches, Transactions
 from amqp_sansio.dialects import AMQP_0_10
-from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.events.observed import CommandSeen, MethodSeen
 from amqp_sansio.kernel.serials import TOP
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.execution import Result
@@ -121,3 +123,31 @@ def test_rows_hold_results_and_counts_of_commands() -> None:
     messages = named(rows, "messages")
     assert [(row["outcome"], row["settled_at"]) for row in messages] == [("accepted", 130)] * 2  # the server's word is final
     assert [row["accepts"] for row in named(rows, "transactions")] == [0]
+
+
+def test_it_writes_the_commands_that_sessions_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(DATA / "captures" / "hello.pcap")
+    known = [(row["direction"], row["verb"], row["octets"]) for row in tables_of(path)["commands"]]
+
+    class Plain(History):
+        def transfers(self, run: object) -> None:
+            raise AssertionError("the first transfer of each kind is heard alone, and there is no second one")
+
+        def answered(self, answer: object, time: int, file: int, offset: int) -> None:
+            """Not a command."""
+
+    monkeypatch.setitem(HISTORIES, "sessions", Plain)
+    found = [(row["direction"], row["verb"], row["octets"]) for row in tables_of(path)["commands"]]
+    assert set(found) <= set(known)
+    assert len(found) >= len(known) - 1
+
+
+def test_a_method_is_a_row_and_no_message_unless_its_family_says_so() -> None:
+    talk = Talk(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), False)
+    rows = Rows()
+    said = MethodSeen(1, "basic.999", None, b"1234", None, None, None)
+    history = History(talk, rows, ReplayOptions(), {"C": False, "S": False})
+    assert history.method(Heard(7, 200, "C", said, 100, 112), said) is False
+    (row,) = named(rows, "commands")
+    assert (row["verb"], row["arguments"], row["octets"], row["outcome"]) == ("basic.999", None, 4, "unknown")
+    assert row["whole"] is False

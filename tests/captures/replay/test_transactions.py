@@ -1,9 +1,15 @@
+"""Local transactions, and branches of distributed ones."""
+
 from __future__ import annotations
 
-from tests.captures.replay.made import ids, message, named
+import pytest
+from tests.captures.replay.made import Named, ids, message, named
 
+from amqp_sansio.captures.replay import transactions as module
 from amqp_sansio.captures.replay.rows import Half, Rows
-from amqp_sansio.captures.replay.transactions import Transactions
+from amqp_sansio.captures.replay.transactions import Branches, Transactions, name_of
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.dtx import Commit, End, Forget, Prepare, Recover, Rollback, SetTimeout, Start, XaResult, Xid
 
 
 def made() -> tuple[Transactions, Rows]:
@@ -45,3 +51,121 @@ def test_an_empty_one_has_no_row_and_what_was_lost_is_unknown() -> None:
     one.ends(30, 9, True)
     one.finish("unknown")
     assert outcomes(rows) == [(2, "unknown", None), (3, "unknown", None)]
+
+
+XID = Xid(7, b"\x01\x02", b"b")
+NAME = "7:0102:62"
+
+
+def row(*said: tuple[Command, int | None]) -> Named:
+    """The row of a branch about which these commands are said, with the status of each answer (None: no answer)."""
+    rows = Rows()
+    one = Branches(rows)
+    time = 0
+    for command, status in said:
+        time += 10
+        assert one.said(command, time) == NAME
+        if isinstance(command, Forget):
+            one.completed(command.VERB, NAME)
+        elif status is not None:
+            one.result(command.VERB, NAME, XaResult(status), time + 5)
+    one.finish()
+    (found,) = named(rows, "dtx")
+    return found
+
+
+BEGIN = [(Start(XID), 0), (End(XID), 0)]
+
+
+@pytest.mark.parametrize(
+    ("rest", "outcome", "in_doubt"),
+    [
+        ([], "active", False),
+        ([(Prepare(XID), None)], "active", True),
+        ([(Prepare(XID), 0)], "prepared", True),
+        ([(Prepare(XID), 7)], "read-only", False),
+        ([(Prepare(XID), 1)], "failed", False),
+        ([(Prepare(XID), 0), (Commit(XID), None)], "prepared", True),
+        ([(Prepare(XID), 0), (Commit(XID), 0)], "committed", False),
+        ([(Commit(XID, True), 0)], "committed", False),
+        ([(Commit(XID, True), 1)], "rolled-back", False),
+        ([(Rollback(XID), 0)], "rolled-back", False),
+        ([(Rollback(XID), 2)], "timed-out", False),
+        ([(Prepare(XID), 0), (Commit(XID), 6)], "heuristic", False),
+        ([(Prepare(XID), 0), (Commit(XID), 6), (Forget(XID), None)], "forgotten", False),
+    ],
+)
+def test_outcomes(rest: list[tuple[Command, int | None]], outcome: str, in_doubt: bool) -> None:
+    found = row(*BEGIN, *rest)
+    assert (found["xid"], found["outcome"], found["in_doubt"]) == (NAME, outcome, in_doubt)
+    assert (found["ts"], found["start_at"], found["end_at"]) == (10, 10, 20)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome", "in_doubt"),
+    [
+        ([Start(XID)], [], "unknown", False),
+        ([Start(XID), End(XID), Prepare(XID)], [], "unknown", False),
+        ([Start(XID), Commit(XID)], [], "unknown", False),
+        ([Start(XID), End(XID)], [Prepare(XID)], "unknown", True),
+        ([], [Start(XID)], "active", False),
+    ],
+)
+def test_after_a_loss_only_later_words_count(before: list[Command], after: list[Command], outcome: str, in_doubt: bool) -> None:
+    rows = Rows()
+    one = Branches(rows)
+    for command in before:
+        one.said(command, 10, 1)
+        if not isinstance(command, Commit):
+            one.result(command.VERB, NAME, XaResult(0), 11)
+    one.lost()
+    for command in after:
+        one.said(command, 20, 2)
+    one.finish()
+    (found,) = named(rows, "dtx")
+    assert (found["outcome"], found["in_doubt"]) == (outcome, in_doubt)
+
+
+def test_what_is_sent_under_an_unknown_id_may_have_been_answered() -> None:
+    rows = Rows()
+    one = Branches(rows)
+    for command in (Start(XID), End(XID), Prepare(XID)):
+        one.said(command, 10, None)
+    one.finish()
+    (found,) = named(rows, "dtx")
+    assert (found["outcome"], found["in_doubt"]) == ("unknown", False)
+
+
+def test_a_refused_decision_leaves_the_branch_where_it_was() -> None:
+    rows = Rows()
+    one = Branches(rows)
+    one.said(Start(XID), 1)
+    one.said(Prepare(XID), 2)
+    one.refused("dtx.prepare", NAME, 409)
+    one.finish()
+    assert [(each["outcome"], each["in_doubt"], each["error_code"]) for each in named(rows, "dtx")] == [("active", False, 409)]
+
+
+def test_what_names_no_branch_is_passed_over() -> None:
+    assert Branches(Rows()).said(Recover(), 1) is None
+    assert name_of(Xid()) == "0::"
+
+
+def test_what_was_lost_is_unknown() -> None:
+    rows = Rows()
+    one = Branches(rows)
+    one.said(Start(XID), 1)
+    one.said(SetTimeout(XID, 9), 2)
+    one.lost()
+    one.finish()
+    assert [(each["outcome"], each["timeout_s"]) for each in named(rows, "dtx")] == [("unknown", 9)]
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_branches_are_bounded(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
+    monkeypatch.setattr(module, "BRANCHES", 5)
+    rows = Rows()
+    one = Branches(rows)
+    for number in range(5 + more):
+        one.said(Start(Xid(number)), number)
+    assert len(rows.by_table["dtx"]) == max(0, more)

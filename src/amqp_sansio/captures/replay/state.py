@@ -9,11 +9,9 @@ from typing import Final
 from amqp_sansio.captures.conversation import Conversation
 from amqp_sansio.captures.flows import Past, Talk
 from amqp_sansio.captures.packet import Marks
-from amqp_sansio.captures.replay.controls import Controls
-from amqp_sansio.captures.replay.families import HISTORIES
-from amqp_sansio.captures.replay.history import History
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.recorder import Recorder
+from amqp_sansio.captures.replay.recorder import HISTORIES, Controls, Recorder
+from amqp_sansio.captures.replay.sessions import History
 from amqp_sansio.captures.tcp import Direction, Piece, TimeBack
 from amqp_sansio.captures.withheld import Beginning, Repeat, Withheld
 from amqp_sansio.engine.observer import Observer
