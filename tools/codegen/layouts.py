@@ -30,10 +30,7 @@ _MODULES = {
     ),
     "amqp_sansio.wire.codec": "Reading",
     "amqp_sansio.wire.layouts.fields": "FIELDS SHAPES",
-    "amqp_sansio.wire.layouts.layout": (
-        "ControlReader CommandReader ControlWriter CommandWriter Layout command_decoder command_encoder control_decoder"
-        " control_encoder decode_headers decode_one_struct struct_encoder walk_headers"
-    ),
+    "amqp_sansio.wire.layouts.layout": ("ControlReader CommandReader ControlWriter CommandWriter Layout"),
     "amqp_sansio.wire.method_codec": "MethodCodec Methods",
     "amqp_sansio.spec.base": "Command Control Method Struct",
     "amqp_sansio.spec.values": "Array ByteRanges Map",
@@ -221,10 +218,10 @@ def errata_module(model: Model, straight: Container[str] = HOT) -> str:
     body += _table("CLASSES", "dict[int, str]", [f"0x{c.code:02X}: {quoted(c.name)}" for c in model.classes])
     segments = [quoted(f"{v.owner}.{v.name}") for _, v in commands if v.segments]
     body += ["", *call("SEGMENTS: Final[frozenset[str]] = frozenset", ["{" + ", ".join(segments) + "}"], "", 0)]
-    body += _layout("0-10 errata", "WRITERS", "SHAPES", "CODES")
-    more = {"amqp_sansio.wire.layouts.structs": {"WRITERS"}}
+    body += _layout("0-10 errata", "SHAPES", "CODES")
+    more: dict[str, set[str]] = {}
     if any("write_dtx_xid(" in line for line in body):
-        more["amqp_sansio.wire.layouts.structs"].add("write_dtx_xid")
+        more = {"amqp_sansio.wire.layouts.structs": {"write_dtx_xid"}}
     about = "AMQP 0-10 as the errata has it, which is what is spoken: straight-line code for hot verbs, and all codes."
     return assembled(about, body, [c.name for c in model.classes], more)
 
@@ -237,27 +234,24 @@ def final_module(model: Model) -> str:
         raise ValueError(f"straight-line code of {', '.join(sorted(both))} writes the xid of the errata in both layouts")
     body = _table("FINAL_SHAPES", "InnerStructs", [f'"dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], {size}, None)'], "**SHAPES")
     body += [
-        "FINAL_WRITERS: Final = {kind: write for kind, write in WRITERS.items() if kind is not dtx.Xid}",
         "FINAL_CODES: Final = {kind: codes for kind, codes in CODES.items() if kind is not dtx.Xid}",
     ]
-    body += _layout("0-10 final", "FINAL_WRITERS", "FINAL_SHAPES", "FINAL_CODES")
+    body += _layout("0-10 final", "FINAL_SHAPES", "FINAL_CODES")
     names = ["CLASSES", "CODES", "SEGMENTS", *[f"{kind}_{what}" for kind in KINDS for what in ("READERS", "WRITERS")]]
-    more = {"amqp_sansio.wire.layouts.structs": {"WRITERS"}, "amqp_sansio.wire.layouts.v0_10": set(names)}
+    more = {"amqp_sansio.wire.layouts.v0_10": set(names)}
     about = "AMQP 0-10 as first published: dtx.xid has no code and a size of two octets.  All else is shared with v0_10."
     return assembled(about, body, ["dtx"], more)
 
 
-def _layout(name: str, writers: str, shapes: str, codes: str) -> list[str]:
+def _layout(name: str, shapes: str, codes: str) -> list[str]:
     items = [
         quoted(name),
-        f"control_decoder(CONTROL_READERS, {codes}, FIELDS, {shapes})",
-        f"command_decoder(COMMAND_READERS, {codes}, FIELDS, {shapes})",
-        "decode_one_struct",
-        "walk_headers",
-        "decode_headers",
-        f"control_encoder(CONTROL_WRITERS, {codes}, FIELDS, {shapes})",
-        f"command_encoder(COMMAND_WRITERS, {codes}, FIELDS, {shapes})",
-        f"struct_encoder({writers})",
+        "CONTROL_READERS",
+        "COMMAND_READERS",
+        "CONTROL_WRITERS",
+        "COMMAND_WRITERS",
+        "FIELDS",
+        shapes,
         codes,
         "CLASSES",
         "SEGMENTS",

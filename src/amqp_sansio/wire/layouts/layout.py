@@ -6,7 +6,7 @@ A header segment is consecutive structs, without a count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError, EncodeError, HeaderError
 from amqp_sansio.kernel.value import Value
@@ -26,35 +26,16 @@ from amqp_sansio.wire.layouts.structs import (
 from amqp_sansio.wire.primitives import command_head, control_head, put_command_head, put_control_head, struct_head, u16, u32
 from amqp_sansio.wire.types import BAD, FieldTable, InnerStructs, decode_struct32, read_fields
 
+ControlReader: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Control]
+CommandReader: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Command]
+"""(octets, offset of the first field, end, flags, reading, depth) -> the control or command."""
+ControlWriter: TypeAlias = Callable[..., bytes]
+CommandWriter: TypeAlias = Callable[..., bytes]
+Codes: TypeAlias = dict[type[Control | Command | Struct], tuple[int, int]]
 
-class DecodeControl(Protocol):
-    """Decodes a control; `reading` sets how tolerantly."""
+_UNREADABLE: Final = (*BAD, DecodeError)
 
-    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> Control: ...
-
-
-class DecodeCommand(Protocol):
-    """Decodes a command, and its sync bit; `reading` sets how tolerantly."""
-
-    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> tuple[Command, bool]: ...
-
-
-class DecodeStruct(Protocol):
-    """Decodes a whole struct32; `reading` sets how tolerantly."""
-
-    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> Struct: ...
-
-
-class DecodeHeaders(Protocol):
-    """Decodes the structs of a header segment; `reading` sets how tolerantly."""
-
-    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> tuple[Struct, ...]: ...
-
-
-WalkHeaders: TypeAlias = Callable[[bytes, int, int, Limits], None]
-EncodeControl: TypeAlias = Callable[[Control], bytes]
-EncodeCommand: TypeAlias = Callable[[Command, bool], bytes]
-EncodeStruct: TypeAlias = Callable[[Struct], bytes]
+T = TypeVar("T")
 
 
 class Layout(Codec):
@@ -84,54 +65,146 @@ class Layout(Codec):
     as one without fields; ranges of ids that are out of order, adjacent or overlapping; text decoded leniently.
 
     All decoders take a `Reading` as the last argument, with the limits and the tolerance: `Reading.of(limits)`.
+
+    The readers and writers given are straight-line code; verbs without are read and written from the table of their fields.
     """
 
     __slots__ = (
-        "_codes",
-        "_names",
-        "decode_command",
-        "decode_control",
-        "decode_headers",
-        "decode_struct32",
-        "encode_command",
-        "encode_control",
-        "encode_struct32",
-        "segments",
-        "walk_headers",
-    )
+        "_codes", "_command_keys", "_command_readers", "_command_writers", "_commands", "_control_keys", "_control_readers",
+        "_control_writers", "_controls", "_fields", "_names", "_shapes", "decode_headers", "segments", "walk_headers",
+    )  # fmt: skip
 
     def __init__(
         self,
         name: str,
-        decode_control: DecodeControl,
-        decode_command: DecodeCommand,
-        decode_struct32: DecodeStruct,
-        walk_headers: WalkHeaders,
-        decode_headers: DecodeHeaders,
-        encode_control: EncodeControl,
-        encode_command: EncodeCommand,
-        encode_struct32: EncodeStruct,
-        codes: dict[type[Control | Command | Struct], tuple[int, int]],
+        control_readers: dict[int, ControlReader],
+        command_readers: dict[int, CommandReader],
+        control_writers: dict[type[Control], ControlWriter],
+        command_writers: dict[type[Command], CommandWriter],
+        fields: dict[type, FieldTable],
+        shapes: InnerStructs,
+        codes: Codes,
         classes: dict[int, str],
         segments: frozenset[str],
     ) -> None:
         super().__init__(name)
-        self.decode_control: Final = decode_control
-        self.decode_command: Final = decode_command
-        self.decode_struct32: Final = decode_struct32
-        self.walk_headers: Final = walk_headers
+        self.walk_headers: Final = walk_headers  # attributes, because a method would be one more call for each message
         self.decode_headers: Final = decode_headers
-        self.encode_control: Final = encode_control
-        self.encode_command: Final = encode_command
-        self.encode_struct32: Final = encode_struct32
         self.segments: Final = segments
+        self._control_readers: Final = control_readers
+        self._command_readers: Final = command_readers
+        self._control_writers: Final = control_writers
+        self._command_writers: Final = command_writers
+        self._fields: Final = fields
+        self._shapes: Final = shapes
         self._codes: Final = codes
         self._names: Final = {("class", code, 0): class_name for code, class_name in classes.items()}
-        for cls, (class_code, code) in codes.items():
-            if issubclass(cls, Struct):
-                self._names["struct", class_code, code] = cls.NAME
+        self._controls: Final[dict[int, type[Control]]] = {}
+        """By class and code as one number, like `_commands`."""
+        self._commands: Final[dict[int, type[Command]]] = {}
+        for kind, (high, low) in codes.items():
+            if issubclass(kind, Struct):
+                self._names["struct", high, low] = kind.NAME
+            elif issubclass(kind, Control):
+                self._names["control", high, low] = kind.VERB
+                self._controls[high << 8 | low] = kind
             else:
-                self._names["control" if issubclass(cls, Control) else "command", class_code, code] = cls.VERB
+                self._names["command", high, low] = kind.VERB
+                self._commands[high << 8 | low] = kind
+        self._control_keys: Final[dict[type, int]] = {kind: key for key, kind in self._controls.items()}
+        self._command_keys: Final[dict[type, int]] = {kind: key for key, kind in self._commands.items()}
+
+    def decode_control(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Control:
+        """See the class."""
+        try:
+            key, flags = control_head(b, start)
+            read = self._control_readers.get(key)
+            if read is not None:
+                return read(b, start + 4, end, flags, reading, 0)
+        except _UNREADABLE:
+            pass  # what follows finds the reason
+        if end - start < 4:
+            raise DecodeError("control", start, f"class, code and flags take 4 octets, {end - start} came", 501)
+        key, flags = control_head(b, start)
+        kind = self._controls.get(key)
+        if kind is None:
+            raise DecodeError(f"control {key >> 8}.{key & 0xFF}", start, "no control has this class and code", 501)
+        try:
+            made: Control = read_fields(
+                kind, kind.VERB, self._fields[kind], self._shapes, b, start + 4, end, flags, reading, False
+            )
+        except DecodeError as why:
+            raise DecodeError(why.what, why.octet, why.rule, 501) from None
+        return made
+
+    def decode_command(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[Command, bool]:
+        """See the class."""
+        try:
+            key, size, sync, flags = command_head(b, start)
+            if size == 1:
+                read = self._command_readers.get(key)
+                if read is not None:
+                    return read(b, start + 6, end, flags, reading, 0), sync & 1 == 1
+        except _UNREADABLE:
+            pass
+        return self._decode_slowly(b, start, end, reading)
+
+    def _decode_slowly(self, b: bytes, start: int, end: int, reading: Reading) -> tuple[Command, bool]:
+        """Decodes any command, whose session header may have any size, or finds the reason why not."""
+        if end - start < 3:
+            raise DecodeError("command", start, f"class, code and session header take 3 octets, {end - start} came")
+        key = u16(b, start)[0]
+        p = start + 3 + b[start + 2]
+        if p > end:
+            raise DecodeError("session.header", start + 2, f"its size, {b[start + 2]}, goes beyond the command")
+        kind = self._commands.get(key)
+        if kind is None:
+            raise DecodeError(f"command {key >> 8}.{key & 0xFF}", start, "no command has this class and code", 540)
+        if p + 2 > end:
+            raise DecodeError(kind.VERB, p, f"flags take 2 octets, {end - p} are left")
+        flags, sync = u16(b, p)[0], b[start + 2] > 0 and bool(b[start + 3] & 1)
+        made: Command = read_fields(kind, kind.VERB, self._fields[kind], self._shapes, b, p + 2, end, flags, reading, False)
+        return made, sync
+
+    def decode_struct32(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Struct:
+        """See the class."""
+        return decode_struct32(b, start, end, 0, reading)[0]
+
+    def encode_control(self, control: Control) -> bytes:
+        """See the class."""
+        try:
+            write = self._control_writers.get(type(control))
+            if write is not None:
+                return write(control)
+            key = self._control_keys[type(control)]
+            flags, content = write_fields(control, self._fields[type(control)], self._shapes)
+            return put_control_head(key, flags) + content
+        except UNWRITABLE as why:
+            kind = type(control)
+            if kind not in self._control_keys:
+                raise EncodeError(kind.__name__, "is not a control of this layout") from None
+            raise unwritable(kind.VERB, control, self._fields[kind], self._shapes, why) from None
+
+    def encode_command(self, command: Command, sync: bool) -> bytes:
+        """See the class."""
+        try:
+            write = self._command_writers.get(type(command))
+            if write is not None:
+                return write(command, sync)
+            key = self._command_keys[type(command)]
+            flags, content = write_fields(command, self._fields[type(command)], self._shapes)
+            return put_command_head(key, 1, sync, flags) + content
+        except UNWRITABLE as why:
+            kind = type(command)
+            if kind not in self._command_keys:
+                raise EncodeError(kind.__name__, "is not a command of this layout") from None
+            raise unwritable(kind.VERB, command, self._fields[kind], self._shapes, why) from None
+
+    def encode_struct32(self, struct: Struct) -> bytes:
+        """See the class."""
+        if type(struct) in self._codes or isinstance(struct, UnknownStruct | NullStruct):
+            return encode_struct32(struct)
+        raise EncodeError(type(struct).__name__, "has no code in this layout and cannot stand alone")
 
     def read_control(self, unit: Assembly, reading: Reading) -> Control:
         return self.decode_control(unit.payload, 0, len(unit.payload), reading)
@@ -162,173 +235,6 @@ class Layout(Codec):
 
     def __repr__(self) -> str:
         return f"Layout({self.name!r})"
-
-
-ControlReader: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Control]
-CommandReader: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Command]
-"""(octets, offset of the first field, end, flags, reading, depth) -> the control or command."""
-ControlWriter: TypeAlias = Callable[..., bytes]
-CommandWriter: TypeAlias = Callable[..., bytes]
-Fields: TypeAlias = dict[type, FieldTable]
-Codes: TypeAlias = dict[type[Control | Command | Struct], tuple[int, int]]
-
-_UNREADABLE: Final = (*BAD, DecodeError)
-
-T = TypeVar("T")
-
-
-def _interpreted(kind: Callable[..., T], verb: str, fields: FieldTable, shapes: InnerStructs) -> Callable[..., T]:
-    def read(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> T:
-        return read_fields(kind, verb, fields, shapes, b, p, end, flags, reading, False)
-
-    return read
-
-
-def _control_writer(key: int, fields: FieldTable, shapes: InnerStructs) -> ControlWriter:
-    def write(control: Control) -> bytes:
-        flags, content = write_fields(control, fields, shapes)
-        return put_control_head(key, flags) + content
-
-    return write
-
-
-def _command_writer(key: int, fields: FieldTable, shapes: InnerStructs) -> CommandWriter:
-    def write(command: Command, sync: bool) -> bytes:
-        flags, content = write_fields(command, fields, shapes)
-        return put_command_head(key, 1, sync, flags) + content
-
-    return write
-
-
-def control_decoder(straight: dict[int, ControlReader], codes: Codes, fields: Fields, shapes: InnerStructs) -> DecodeControl:
-    """Builds `Layout.decode_control`, with the straight-line readers that exist."""
-    names = {high << 8 | low: kind for kind, (high, low) in codes.items() if issubclass(kind, Control)}
-    readers = {key: straight.get(key) or _interpreted(kind, kind.VERB, fields[kind], shapes) for key, kind in names.items()}
-
-    def slowly(b: bytes, start: int, end: int, reading: Reading) -> Control:
-        if end - start < 4:
-            raise DecodeError("control", start, f"class, code and flags take 4 octets, {end - start} came", 501)
-        key, flags = control_head(b, start)
-        if key not in readers:
-            raise DecodeError(f"control {key >> 8}.{key & 0xFF}", start, "no control has this class and code", 501)
-        kind = names[key]
-        try:
-            return read_fields(kind, kind.VERB, fields[kind], shapes, b, start + 4, end, flags, reading, False)
-        except DecodeError as why:
-            raise DecodeError(why.what, why.octet, why.rule, 501) from None
-
-    def decode_control(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Control:
-        try:
-            key, flags = control_head(b, start)
-            read = readers.get(key)
-            if read is not None:
-                return read(b, start + 4, end, flags, reading, 0)
-        except _UNREADABLE:
-            pass
-        return slowly(b, start, end, reading)
-
-    return decode_control
-
-
-def command_decoder(straight: dict[int, CommandReader], codes: Codes, fields: Fields, shapes: InnerStructs) -> DecodeCommand:
-    """Builds `Layout.decode_command`, with the straight-line readers that exist."""
-    names = {high << 8 | low: kind for kind, (high, low) in codes.items() if issubclass(kind, Command)}
-    readers = {key: straight.get(key) or _interpreted(kind, kind.VERB, fields[kind], shapes) for key, kind in names.items()}
-
-    def locate(b: bytes, start: int, end: int) -> tuple[int, int, int, bool]:
-        """Returns class and code, flags, the offset of the first field, and sync, for session headers of any size."""
-        if end - start < 3:
-            raise DecodeError("command", start, f"class, code and session header take 3 octets, {end - start} came")
-        key = u16(b, start)[0]
-        p = start + 3 + b[start + 2]
-        if p > end:
-            raise DecodeError("session.header", start + 2, f"its size, {b[start + 2]}, goes beyond the command")
-        if key not in readers:
-            raise DecodeError(f"command {key >> 8}.{key & 0xFF}", start, "no command has this class and code", 540)
-        if p + 2 > end:
-            raise DecodeError(names[key].VERB, p, f"flags take 2 octets, {end - p} are left")
-        return key, u16(b, p)[0], p + 2, b[start + 2] > 0 and bool(b[start + 3] & 1)
-
-    def slowly(b: bytes, start: int, end: int, reading: Reading) -> tuple[Command, bool]:
-        key, flags, p, sync = locate(b, start, end)
-        try:
-            return readers[key](b, p, end, flags, reading, 0), sync
-        except _UNREADABLE:
-            kind = names[key]
-            return read_fields(kind, kind.VERB, fields[kind], shapes, b, p, end, flags, reading, False), sync
-
-    def decode_command(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[Command, bool]:
-        try:
-            key, size, sync, flags = command_head(b, start)
-            if size == 1:
-                read = readers.get(key)
-                if read is not None:
-                    return read(b, start + 6, end, flags, reading, 0), sync & 1 == 1
-        except _UNREADABLE:
-            pass
-        return slowly(b, start, end, reading)
-
-    return decode_command
-
-
-def decode_one_struct(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Struct:
-    """See `Layout.decode_struct32`."""
-    return decode_struct32(b, start, end, 0, reading)[0]
-
-
-def control_encoder(
-    straight: dict[type[Control], ControlWriter], codes: Codes, fields: Fields, shapes: InnerStructs
-) -> EncodeControl:
-    """Builds `Layout.encode_control`, with the straight-line writers that exist."""
-    writers = {
-        kind: straight.get(kind) or _control_writer(high << 8 | low, fields[kind], shapes)
-        for kind, (high, low) in codes.items()
-        if issubclass(kind, Control)
-    }
-
-    def encode_control(control: Control) -> bytes:
-        try:
-            return writers[type(control)](control)
-        except UNWRITABLE as why:
-            kind = type(control)
-            if kind not in writers:
-                raise EncodeError(kind.__name__, "is not a control of this layout") from None
-            raise unwritable(kind.VERB, control, fields[kind], shapes, why) from None
-
-    return encode_control
-
-
-def command_encoder(
-    straight: dict[type[Command], CommandWriter], codes: Codes, fields: Fields, shapes: InnerStructs
-) -> EncodeCommand:
-    """Builds `Layout.encode_command`, with the straight-line writers that exist."""
-    writers = {
-        kind: straight.get(kind) or _command_writer(high << 8 | low, fields[kind], shapes)
-        for kind, (high, low) in codes.items()
-        if issubclass(kind, Command)
-    }
-
-    def encode_command(command: Command, sync: bool) -> bytes:
-        try:
-            return writers[type(command)](command, sync)
-        except UNWRITABLE as why:
-            kind = type(command)
-            if kind not in writers:
-                raise EncodeError(kind.__name__, "is not a command of this layout") from None
-            raise unwritable(kind.VERB, command, fields[kind], shapes, why) from None
-
-    return encode_command
-
-
-def struct_encoder(writers: dict[type[Struct], Callable[..., bytes]]) -> EncodeStruct:
-    """Builds `Layout.encode_struct32` from a table of writers."""
-
-    def encode(struct: Struct) -> bytes:
-        if type(struct) in writers or isinstance(struct, UnknownStruct | NullStruct):
-            return encode_struct32(struct)
-        raise EncodeError(type(struct).__name__, "has no code in this layout and cannot stand alone")
-
-    return encode
 
 
 HEADER_WRITERS: Final[dict[type, Callable[..., bytes]]] = {

@@ -14,22 +14,7 @@ from amqp_sansio.spec.values import Array, Map
 from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.encoding import SHORT, encode_array, encode_map, encode_set, encode_struct32, put_short
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
-from amqp_sansio.wire.layouts.layout import (
-    CommandReader,
-    CommandWriter,
-    ControlReader,
-    ControlWriter,
-    Layout,
-    command_decoder,
-    command_encoder,
-    control_decoder,
-    control_encoder,
-    decode_headers,
-    decode_one_struct,
-    struct_encoder,
-    walk_headers,
-)
-from amqp_sansio.wire.layouts.structs import WRITERS
+from amqp_sansio.wire.layouts.layout import CommandReader, CommandWriter, ControlReader, ControlWriter, Layout
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_command_head, put_control_head, put_u16, put_u32, u16, u32
 from amqp_sansio.wire.types import read_fragments, read_map, read_set, read_struct32
 
@@ -697,14 +682,12 @@ SEGMENTS: Final[frozenset[str]] = frozenset(
 
 LAYOUT: Final[Layout] = Layout(
     "0-10 errata",
-    control_decoder(CONTROL_READERS, CODES, FIELDS, SHAPES),
-    command_decoder(COMMAND_READERS, CODES, FIELDS, SHAPES),
-    decode_one_struct,
-    walk_headers,
-    decode_headers,
-    control_encoder(CONTROL_WRITERS, CODES, FIELDS, SHAPES),
-    command_encoder(COMMAND_WRITERS, CODES, FIELDS, SHAPES),
-    struct_encoder(WRITERS),
+    CONTROL_READERS,
+    COMMAND_READERS,
+    CONTROL_WRITERS,
+    COMMAND_WRITERS,
+    FIELDS,
+    SHAPES,
     CODES,
     CLASSES,
     SEGMENTS,

@@ -9,18 +9,7 @@ from typing import Final
 
 from amqp_sansio.spec import dtx
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
-from amqp_sansio.wire.layouts.layout import (
-    Layout,
-    command_decoder,
-    command_encoder,
-    control_decoder,
-    control_encoder,
-    decode_headers,
-    decode_one_struct,
-    struct_encoder,
-    walk_headers,
-)
-from amqp_sansio.wire.layouts.structs import WRITERS
+from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.v0_10 import (
     CLASSES,
     CODES,
@@ -36,19 +25,16 @@ FINAL_SHAPES: Final[InnerStructs] = {
     **SHAPES,
     "dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], 2, None),
 }
-FINAL_WRITERS: Final = {kind: write for kind, write in WRITERS.items() if kind is not dtx.Xid}
 FINAL_CODES: Final = {kind: codes for kind, codes in CODES.items() if kind is not dtx.Xid}
 
 LAYOUT: Final[Layout] = Layout(
     "0-10 final",
-    control_decoder(CONTROL_READERS, FINAL_CODES, FIELDS, FINAL_SHAPES),
-    command_decoder(COMMAND_READERS, FINAL_CODES, FIELDS, FINAL_SHAPES),
-    decode_one_struct,
-    walk_headers,
-    decode_headers,
-    control_encoder(CONTROL_WRITERS, FINAL_CODES, FIELDS, FINAL_SHAPES),
-    command_encoder(COMMAND_WRITERS, FINAL_CODES, FIELDS, FINAL_SHAPES),
-    struct_encoder(FINAL_WRITERS),
+    CONTROL_READERS,
+    COMMAND_READERS,
+    CONTROL_WRITERS,
+    COMMAND_WRITERS,
+    FIELDS,
+    FINAL_SHAPES,
     FINAL_CODES,
     CLASSES,
     SEGMENTS,
