@@ -103,7 +103,7 @@ def test_octets_that_are_wrong_in_spite_of_their_checksum_are_reported(data: st.
         (pack(ENTRY, {"number": 1, "operations": List([List([99])])}), "no operation has code 99"),
         (pack(ENTRY, {"number": 1, "operations": List([List([7, "h"])])}), "Enqueued has 4 fields, not 1"),
         (pack(ENTRY, {"number": 1, "operations": List([List([7, "h", "q", "5", False])])}), "str where int belongs"),
-        (pack(ENTRY, {"number": 1, "operations": List([List([11, "h", List([1, b""])])])}), "not enough values"),
+        (pack(ENTRY, {"number": 1, "operations": List([List([11, "h", List([1, b""])])])}), "2 values where 3 belong"),
     ],
 )
 def test_what_is_wrong_is_reported(octets: bytes, words: str) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args, get_origin, get_type_hints
 
-from amqp_sansio.broker.journal import FIRST_FORM, OPERATIONS, BranchPrepared, Entry, MessageStored, Operation
+from amqp_sansio.broker.journal import OPERATIONS, BranchPrepared, Entry, MessageStored, Operation
 from amqp_sansio.errors import AmqpError, RestoreError
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.spec.values import List, Map, Value
@@ -78,56 +78,49 @@ def refuse_version(what: str, version: object) -> None:
 _Reader: TypeAlias = Callable[[Value], object]
 
 
-def _typed(*kinds: type) -> _Reader:
-    return lambda value: typed(value, *kinds)
-
-
-_text, _flag, _number, _octets = _typed(str), _typed(bool), _typed(int), _typed(bytes)
-
-
 def _items(value: Value) -> tuple[Value, ...]:
     if not isinstance(value, tuple):
         raise TypeError(f"{type(value).__name__} where a list belongs")
     return value
 
 
-def _xid(value: Value) -> object:
-    format_, global_id, branch_id = _items(value)
-    return _number(format_), _octets(global_id), _octets(branch_id)
-
-
-def _published(value: Value) -> object:
-    return tuple(
-        [(_number(number), tuple([_text(q) for q in _items(queues)])) for number, queues in map(_items, _items(value))]
-    )
-
-
-def _accepted(value: Value) -> object:
-    return tuple([(_text(queue), _number(number)) for queue, number in map(_items, _items(value))])
-
-
-def _map(value: Value) -> object:
+def _map(value: Value) -> Map:
     if not isinstance(value, Map):
         raise TypeError(f"{type(value).__name__} where a map belongs")
     return value
 
 
-_READERS: Final[dict[str, _Reader]] = {
-    **dict.fromkeys(("host", "queue", "exchange", "type", "alternate", "key", "identity", "form"), _text),
-    **dict.fromkeys(("exclusive", "auto_delete", "redelivered"), _flag),
-    **dict.fromkeys(("number", "timeout", "status"), _number),
-    **dict.fromkeys(("header", "session"), _octets),
-    "body": _typed(bytes, type(None)),
-    "began_by": _typed(str, type(None)),
-    "expires": _typed(int, float, type(None)),
-    "arguments": _map,
-    "xid": _xid,
-    "published": _published,
-    "accepted": _accepted,
-    "numbers": lambda value: tuple([_number(each) for each in _items(value)]),
-}
-"""The reader of each field, whatever the operation."""
+def _reader(kind: Any) -> _Reader:  # Any: a type, or a union or tuple of types
+    """Returns the function that reads a value of that type; it raises TypeError or ValueError for any other value."""
+    inner = get_args(kind)
+    if kind is Map:
+        return _map
+    if get_origin(kind) is not tuple:
+        kinds = (*inner, int) if float in inner else inner or (kind,)
+        return lambda value: typed(value, *kinds)
+    if inner[-1] is ...:
+        each = _reader(inner[0])
+        return lambda value: tuple([each(item) for item in _items(value)])
+    parts = [_reader(part) for part in inner]
 
+    def read(value: Value) -> object:
+        items = _items(value)
+        if len(items) != len(parts):
+            raise ValueError(f"{len(items)} values where {len(parts)} belong")
+        return tuple([part(item) for part, item in zip(parts, items, strict=True)])
+
+    return read
+
+
+def _readers(kind: type[Operation]) -> list[_Reader]:
+    hints = get_type_hints(kind)
+    return [_reader(hints[name]) for name in kind.FIELDS]
+
+
+_READERS: Final = {kind: _readers(kind) for kind in OPERATIONS}
+"""What reads the fields of each operation, in order."""
+_GREW: Final = (MessageStored, BranchPrepared)
+"""Operations whose last field versions before lacked: its default says so."""
 _CODES: Final = {kind: code for code, kind in enumerate(OPERATIONS)}
 
 
@@ -148,13 +141,10 @@ def operation_of(value: Value) -> Operation:
     if type(code) is not int or not 0 <= code < len(OPERATIONS):
         raise ValueError(f"no operation has code {code!r}")
     kind = OPERATIONS[code]
-    if kind is MessageStored and len(values) == len(kind.FIELDS) - 1:  # from before the field `form`
-        values.append(FIRST_FORM)
-    elif kind is BranchPrepared and len(values) == len(kind.FIELDS) - 1:  # from before the field `began_by`
-        values.append(None)
-    if len(values) != len(kind.FIELDS):
-        raise ValueError(f"{kind.__name__} has {len(kind.FIELDS)} fields, not {len(values)}")
-    return kind(*[_READERS[name](field) for name, field in zip(kind.FIELDS, values, strict=True)])  # type: ignore[arg-type]
+    readers = _READERS[kind]
+    if not len(readers) - (kind in _GREW) <= len(values) <= len(readers):
+        raise ValueError(f"{kind.__name__} has {len(readers)} fields, not {len(values)}")
+    return kind(*[read(field) for read, field in zip(readers, values, strict=False)])  # type: ignore[arg-type]
 
 
 def encode_entry(entry: Entry) -> bytes:

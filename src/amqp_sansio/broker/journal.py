@@ -20,7 +20,6 @@ from amqp_sansio.engine.demarcation import XidKey
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import whole
 from amqp_sansio.kernel.value import Value as Fields
-from amqp_sansio.kernel.value import frozen
 from amqp_sansio.spec.values import Map, Value
 
 FIRST_FORM: Final = "sessions"
@@ -43,7 +42,7 @@ def _numbers(given: Iterable[int]) -> tuple[int, ...]:
     return tuple(given)
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class Operation(Fields):
     """One durable change in one virtual host."""
 
@@ -54,11 +53,8 @@ class Operation(Fields):
     def __init_subclass__(cls) -> None:
         cls.FIELDS = (*Operation.FIELDS, *cls.__annotations__)
 
-    def __hash__(self) -> int:
-        return hash((type(self), tuple([frozen(value) for value in self.values()])))
 
-
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class QueueDeclared(Operation):
     """A durable queue was declared."""
 
@@ -70,14 +66,14 @@ class QueueDeclared(Operation):
     arguments: Map = attrs.field(default=None, converter=_map)
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class QueueDeleted(Operation):
     """A durable queue was deleted, with its bindings and messages."""
 
     queue: str
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class ExchangeDeclared(Operation):
     """A durable exchange was declared."""
 
@@ -90,14 +86,14 @@ class ExchangeDeclared(Operation):
     arguments: Map = attrs.field(default=None, converter=_map)
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class ExchangeDeleted(Operation):
     """A durable exchange was deleted, with its bindings."""
 
     exchange: str
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class Bound(Operation):
     """A durable queue was bound to a durable exchange (perhaps a predeclared one)."""
 
@@ -107,7 +103,7 @@ class Bound(Operation):
     arguments: Map = attrs.field(default=None, converter=_map)
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class Unbound(Operation):
     """A binding was removed."""
 
@@ -116,7 +112,7 @@ class Unbound(Operation):
     key: str
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class MessageStored(Operation):
     """A complete message, on no queue yet."""
 
@@ -133,7 +129,7 @@ class MessageStored(Operation):
     """The name of the family whose form the header has."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class Enqueued(Operation):
     """A stored message was added to a durable queue, behind those of its priority."""
 
@@ -143,7 +139,7 @@ class Enqueued(Operation):
     """Whether it may have been delivered from there before."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class Dequeued(Operation):
     """A stored message was removed from a queue: accepted, rejected, expired or purged."""
 
@@ -151,7 +147,7 @@ class Dequeued(Operation):
     number: int
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class BranchPrepared(Operation):
     """A branch was prepared; it and what it holds back stay until it is decided."""
 
@@ -166,7 +162,7 @@ class BranchPrepared(Operation):
     """The identity that began it, "" for an anonymous one; None in older versions, which lack it."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class BranchDecided(Operation):
     """An administrator completed a prepared branch; its xid keeps that outcome until it is forgotten.
 
@@ -178,7 +174,7 @@ class BranchDecided(Operation):
     """The xa-status that dtx.commit and dtx.rollback return from now on: one of the heuristic ones."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class BranchEnded(Operation):
     """A prepared or decided branch is committed, rolled back or forgotten: its xid is free.
 
@@ -188,7 +184,7 @@ class BranchEnded(Operation):
     xid: XidKey
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class SessionLeft(Operation):
     """A session in a snapshot has continued or ended: it must not be restored from there."""
 
@@ -198,12 +194,12 @@ class SessionLeft(Operation):
     """Its name."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class Opened(Operation):
     """Connections return after a clean end, or after a snapshot without any: messages may be delivered from now on."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class Marks(Operation):
     """At a clean end: exactly these messages on a durable queue may have been delivered before."""
 
@@ -211,7 +207,7 @@ class Marks(Operation):
     numbers: tuple[int, ...] = attrs.field(default=(), converter=_numbers)
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(repr=False)
 class Closed(Operation):
     """The clean end: no client is connected and no session is kept, so nothing is delivered before the next `Opened`."""
 
