@@ -16,8 +16,8 @@ from typing import Final
 from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Entry, Message
-from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.layouts.properties import write_properties

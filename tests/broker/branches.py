@@ -9,8 +9,8 @@ from tests.broker.model.things import read
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import AVAILABLE, Entry, Message
-from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.broker.transactions import Coordinator, Work
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.dtx import Xid

@@ -11,8 +11,8 @@ from tests.broker.branches import Stage
 
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.model.message import ACQUIRED, Entry
-from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid

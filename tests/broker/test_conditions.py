@@ -15,7 +15,7 @@ from amqp_sansio.broker.fronts.sessions.commands import exchange_result, queue_r
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, code_of
 from amqp_sansio.broker.model.arguments import read_subscription_arguments
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.owner import SESSION, Owner
+from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.codes import ErrorCode

@@ -7,7 +7,7 @@ import pytest
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.model.owner import SESSION, Owner
+from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import EncodeError

@@ -24,7 +24,7 @@ from amqp_sansio.broker.journal import (
     QueueDeleted,
 )
 from amqp_sansio.broker.model.message import ACQUIRED, GONE
-from amqp_sansio.broker.model.owner import SESSION, Owner
+from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.broker.transactions import HEURISTICS, Branch, InDoubt, Work, standing, xid_of
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.engine.demarcation import key_of

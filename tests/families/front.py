@@ -15,8 +15,8 @@ from amqp_sansio.broker.fronts.front import Front, Service
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Entry, Envelope, Form, Message, Properties
-from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.events import ConnectionClosed, Event, TimeoutGranted
 from amqp_sansio.spec.codes import CloseCode
 

@@ -16,7 +16,7 @@ from tests.steps import assert_linear, steps
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.owner import SESSION, Owner
+from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.server import ServerConnection

@@ -320,8 +320,6 @@ When the function raises, the broker's `next_event` raises the exception, and th
 class Guard:
     """Judges by rules or by a function."""
 
-    __slots__ = ("_judge", "_publishes", "_remembers", "_with_keys")
-
     def __init__(self, access: Access) -> None:
         if not callable(access) and not isinstance(access, Rules):
             raise EncodeError("access", f"takes Rules or a function, not {type(access).__name__}")

@@ -16,7 +16,7 @@ from amqp_sansio.broker.journal import Entry, Journal, Opened
 from amqp_sansio.broker.model.arguments import Hints
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Form, Intake
-from amqp_sansio.broker.model.owner import CONNECTION, Owner
+from amqp_sansio.broker.model.subscribers import CONNECTION, Owner
 from amqp_sansio.broker.snapshot import restore, take
 from amqp_sansio.broker.transactions import Coordinator
 from amqp_sansio.config import Accepted, Profile, Rejected, ServerConfig
@@ -235,8 +235,6 @@ class Peer:
 
 class Site:
     """One virtual host of a broker."""
-
-    __slots__ = ("_predeclared", "coordinator", "host", "subscribers", "users")
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.host: Final = VirtualHost(name, broker._journals, broker.limits, broker._intake, broker.config.error_codes)

@@ -36,26 +36,6 @@ from amqp_sansio.errors import RestoreError
 class HostLedger:
     """The durable part of one virtual host."""
 
-    __slots__ = (
-        "_branches",
-        "_deleted",
-        "_deletions",
-        "_keys",
-        "_places",
-        "_prepared_after",
-        "bindings",
-        "contents",
-        "decided",
-        "deleted",
-        "exchanges",
-        "lent",
-        "messages",
-        "name",
-        "queues",
-        "transient",
-        "volatile",
-    )
-
     def __init__(self, name: str) -> None:
         self.name: Final = name
         self.exchanges: Final[dict[str, ExchangeDeclared]] = {}
@@ -243,8 +223,6 @@ def _new(known: dict, key: object, value: object, what: str) -> None:  # type: i
 
 class Ledger:
     """The durable state of a broker.  `number` is that of the last journal entry in it."""
-
-    __slots__ = ("closed", "entered", "hosts", "last_message", "left", "number")
 
     def __init__(self, number: int = 0, last_message: int = 0) -> None:
         self.number = number

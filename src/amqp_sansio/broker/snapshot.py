@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 class Needed:
     """What sessions that outlive the broker need of a host besides its durable state."""
 
-    __slots__ = ("entries", "messages", "queues")
-
     def __init__(self) -> None:
         self.queues: Final[dict[Queue, None]] = {}
         """Transient queues that they own or subscribe to, with all their messages."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import CONDITIONS, NO_XID, Condition, Refused
 from amqp_sansio.broker.journal import BranchDecided, BranchEnded, BranchPrepared, Journal, Operation
-from amqp_sansio.broker.model.owner import Owner
+from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.engine.demarcation import XidKey, key_of, show
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.errors.core import many

@@ -39,8 +39,8 @@ from amqp_sansio.broker.model.exchange import (
 )
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Envelope, Message
-from amqp_sansio.broker.model.owner import CONNECTION, Owner
 from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.subscribers import CONNECTION, Owner
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.broker.snapshot import Rebuilding, survey

@@ -26,10 +26,9 @@ from amqp_sansio.broker.journal import (
 from amqp_sansio.broker.model.exchange import Direct, Fanout, Headers, Topic
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import GONE, Message
-from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.queueing import IMMEDIATE, UNROUTABLE, Default
-from amqp_sansio.broker.model.subscribers import SELECTING
+from amqp_sansio.broker.model.subscribers import SELECTING, SESSION, Owner
 from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import exchange, queue

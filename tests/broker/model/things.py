@@ -9,8 +9,8 @@ from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Entry, Intake, Message
-from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.layouts.properties import write_properties
 

@@ -80,8 +80,6 @@ class Hint:
 class Hints:
     """The hints that a broker received, each kept once."""
 
-    __slots__ = ("_fresh", "_known")
-
     def __init__(self) -> None:
         self._known: Final[dict[Hint, None]] = {}
         self._fresh: Final[list[Hint]] = []

@@ -152,10 +152,10 @@ class Exchange:
         self.check(key, arguments)
         binding = Binding(self, queue, key, arguments, filter)
         self._bindings[queue, key] = binding
-        self._by_key[key] = self._by_key.get(key, 0) + 1
-        self._by_queue[queue] = self._by_queue.get(queue, 0) + 1
+        more(self._by_key, key)
+        more(self._by_queue, queue)
         for alike in _alike(binding):
-            self._alike[alike] = self._alike.get(alike, 0) + 1
+            more(self._alike, alike)
         queue.bindings[self, key] = binding
         self._filters += filter is not None
         self.was_bound = True
@@ -219,6 +219,11 @@ def too_long(message: Message, most: int) -> Refused:
     key = message.envelope.routing_key
     why = f"a message with key {key!r:.80} would take more"
     return Refused(conditions.TRANSFER_LIMIT, limit="routing_steps", value=most, where="", why=why)
+
+
+def more(counts: dict[T, int], key: T) -> None:
+    """Increments the count of `key`."""
+    counts[key] = counts.get(key, 0) + 1
 
 
 def less(counts: dict[T, int], key: T) -> None:
@@ -299,7 +304,7 @@ class Fanout(Exchange):
         return tuple(self._targets)
 
     def added(self, binding: Binding) -> None:
-        self._targets[binding.target] = self._targets.get(binding.target, 0) + 1
+        more(self._targets, binding.target)
 
     def removed(self, binding: Binding) -> None:
         less(self._targets, binding.target)
@@ -373,7 +378,7 @@ class Trie:
                 else:
                     node.words[word] = child
             node = child
-        node.targets[target] = node.targets.get(target, 0) + 1
+        more(node.targets, target)
 
     def remove(self, pattern: str, target: Target) -> None:
         """Removes a pattern of a target that `add` added."""
@@ -542,7 +547,7 @@ class Headers(Exchange):
             group = self._groups[which] = self._grouped(binding, among)
             for test in group.indexed_by:
                 among.setdefault(test, {})[group] = None
-        group.targets[binding.target] = group.targets.get(binding.target, 0) + 1
+        more(group.targets, binding.target)
 
     def removed(self, binding: Binding) -> None:
         which, among = self._which(binding)

@@ -27,11 +27,10 @@ from amqp_sansio.broker.model.arguments import (
 )
 from amqp_sansio.broker.model.exchange import FILTERS, TYPES, Binding, Exchange, Filter
 from amqp_sansio.broker.model.message import Intake
-from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.queue_options import LastValues, Numbering, Shares
 from amqp_sansio.broker.model.queueing import Traffic
-from amqp_sansio.broker.model.subscribers import browses
+from amqp_sansio.broker.model.subscribers import browses, connection_of
 from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors.core import many
@@ -40,8 +39,7 @@ from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.values import Map, Value
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.owner import Owner
-    from amqp_sansio.broker.model.subscribers import Consumer
+    from amqp_sansio.broker.model.subscribers import Consumer, Owner
 
 
 Arguments = Mapping[str, Value] | None

@@ -305,7 +305,7 @@ class Entry:
         self.state = state
         self.released = 0
         """The number of its last release, if a `Cursor` asked for releases; 0: none."""
-        self.redelivered = message.redelivered
+        self.redelivered = message.envelope.redelivered
         """Whether another subscriber may have had the message before."""
 
     @property

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Cursor, Entry, Line, Message
-from amqp_sansio.broker.model.owner import Owner, published_by
 from amqp_sansio.broker.model.queue_options import LastValues, Numbering, Shares
-from amqp_sansio.broker.model.subscribers import Asks, Consumer, Passed, Rank, browses
+from amqp_sansio.broker.model.subscribers import Asks, Consumer, Owner, Passed, Rank, browses, published_by
 from amqp_sansio.errors.core import many
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map

@@ -15,18 +15,17 @@ from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import Dequeued, Enqueued, Journal, MessageStored, Operation
 from amqp_sansio.broker.model.exchange import ALIASES, PREDECLARED, STEPS, Exchange
-from amqp_sansio.broker.model.expiry import Expiry
 from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Entry, Intake, Message
 from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
 from amqp_sansio.broker.model.queue_options import ReadHeaders
 from amqp_sansio.broker.model.subscribers import Asks
-from amqp_sansio.kernel.timers import AT_ONCE
+from amqp_sansio.kernel.timers import AT_ONCE, Agenda
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
+    from amqp_sansio.broker.model.subscribers import Owner
 
 _position: Final = attrgetter("position")
 Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
@@ -130,7 +129,8 @@ class Traffic:
         self.leaving: Final[deque[Letters]] = deque()
         """Dead letters that are still to be moved, by the commands that made them such (`move_some`)."""
         self._headers: Final = ReadHeaders()
-        self._expiry: Final = Expiry()
+        self._expiry: Final[Agenda[Entry]] = Agenda()
+        self._now = float("-inf")  # everything that expired until then was removed, unless it was not available
         self._undated: dict[Message, list[Entry]] = {}  # messages whose lifetime starts with the next tick, and their entries
         self._most_undated = UNDATED
         self.late = False
@@ -310,7 +310,7 @@ class Traffic:
         for entry in sorted(entries, key=_position):  # redeliveries are in order
             if entry.state != ACQUIRED:
                 continue
-            if self._expiry.overdue(entry) or (entry.queue.last_values is not None and entry.queue.last_values.passed(entry)):
+            if self._overdue(entry) or (entry.queue.last_values is not None and entry.queue.last_values.passed(entry)):
                 self._off(entry, operations)
             elif entry.queue.deleted:
                 if set_redelivered:
@@ -373,15 +373,16 @@ class Traffic:
 
     def expire_messages(self, now: float) -> None:
         """Removes the messages that expired up to now."""
+        self._now = max(self._now, now)
         if self._undated:
             for message, entries in self._undated.items():  # their lifetime waited for the time
                 message.expires = now + (message.envelope.ttl or 0) / 1000
                 for entry in entries:
                     if entry.state != GONE:
-                        self._expiry.add(entry)
+                        self._expiry.note(entry, message.expires)
             self._undated.clear()
         operations: list[Operation] = []
-        for entry in self._expiry.due(now):
+        for entry in self._expiry.due(self._now):
             if entry.state == AVAILABLE:  # others are acquired or held, see `release` and `_unhold`
                 self._off(entry, operations)
         if operations:
@@ -419,7 +420,7 @@ class Traffic:
         self.octets += len(entries) * message.size
         if message.expires is not None:
             for entry in entries:
-                self._expiry.add(entry)
+                self._expiry.note(entry, message.expires)
         elif self._undated and message in self._undated:
             self._undated[message] += entries
         return entries
@@ -527,7 +528,7 @@ class Traffic:
         self.messages -= 1
         self.octets -= message.size
         if message.expires is not None:
-            self._expiry.gone(entry)
+            self._expiry.forget(entry)
         if message.stored and queue.durable and message.persistent:
             message.stored -= 1
             if not queue.deleted:  # otherwise the journal has dropped it with its queue
@@ -556,6 +557,11 @@ class Traffic:
             message.envelope.form.name,
         )
 
+    def _overdue(self, entry: Entry) -> bool:
+        """Returns whether its message expired while it was not available, and so was not removed then."""
+        expires = entry.message.expires
+        return expires is not None and expires <= self._now
+
     def _unhold_after(self, number: int, entries: list[Entry]) -> None:
         if number and entries:
             self.journal.after(number, partial(self._unhold, entries))
@@ -563,7 +569,7 @@ class Traffic:
     def _unhold(self, entries: list[Entry]) -> None:
         operations: list[Operation] = []
         for entry in entries:
-            if entry.state == HELD and self._expiry.overdue(entry):
+            if entry.state == HELD and self._overdue(entry):
                 self._off(entry, operations)
             elif entry.state != GONE:
                 entry.queue.unhold(entry)

@@ -210,12 +210,6 @@ def test_a_header_that_cannot_be_read_is_refused() -> None:
     assert refusal(Reception(Intake()).read, TO_X, broken, b"").condition is conditions.TRANSFER_HEADER
 
 
-def test_structs_that_were_read_before_are_not_read_again() -> None:
-    header = write_properties(routing_key="k")
-    message = Reception(Intake()).read(TO_X, header, b"", structs=(DeliveryProperties(routing_key="other"),))
-    assert message.routing_key == "other"
-
-
 def rejects(client: Client) -> list[message.Reject]:
     return [event.command for event in client.all(CommandReceived) if isinstance(event.command, message.Reject)]
 

@@ -15,8 +15,7 @@ from tests.broker.people import SERVER, may, person, session
 from amqp_sansio import ClientConfig, Session
 from amqp_sansio.broker import Broker, BrokerConfig, Kind, Rule, Rules, Verb, decode_snapshot, encode_snapshot
 from amqp_sansio.broker.access import LEGAL
-from amqp_sansio.broker.fronts.sessions.commands import COMMANDS
-from amqp_sansio.broker.fronts.sessions.rights import BRANCHES, WANTS
+from amqp_sansio.broker.fronts.sessions.commands import BRANCHES, COMMANDS, WANTS
 from amqp_sansio.events import ConnectionClosed, ExceptionReceived, ResultReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, file, message, queue, stream, tx

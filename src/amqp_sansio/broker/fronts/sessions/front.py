@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.fronts.front import Front, Plain, Service
-from amqp_sansio.broker.fronts.sessions import rights, session_persistence
-from amqp_sansio.broker.fronts.sessions.commands import execute
+from amqp_sansio.broker.fronts.sessions import session_persistence
+from amqp_sansio.broker.fronts.sessions.commands import demand_again, execute
 from amqp_sansio.broker.fronts.sessions.form import FORM, NOTHING, envelope_of, rebuilt, user_id_of
 from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder
-from amqp_sansio.broker.fronts.sessions.throttle import Throttle
 from amqp_sansio.broker.journal import SessionLeft
 from amqp_sansio.broker.model.message import Envelope, Intake, Message
 from amqp_sansio.broker.model.queueing import DROPPED, IMMEDIATE, UNROUTABLE, Rejection
@@ -30,9 +29,10 @@ from amqp_sansio.events import (
     SessionDetached,
     TransferReceived,
 )
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.codes import DetachCode, RejectCode
-from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, Transfer
+from amqp_sansio.spec.message import DeliveryProperties, Flow, FragmentProperties, SetFlowMode, Stop, Transfer
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 from amqp_sansio.wire.primitives import u32
@@ -40,7 +40,97 @@ from amqp_sansio.wire.primitives import u32
 if TYPE_CHECKING:
     from amqp_sansio.broker.access import Guard
     from amqp_sansio.broker.broker import Broker, Peer
+    from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.snapshot import Needed, Rebuilding
+
+
+# --- producer flow control ------------------------------------------------------------------------------------------------
+
+
+class Throttle:
+    """Producer flow control: the queues that are too long, and the sessions that wait for them to shorten.
+
+    It stops publishers that support it, with message.set-flow-mode, message.stop and message.flow on destination "": every
+    transfer of the session.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most: Final = most  # the length from which on a queue is too long
+        self.queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
+        """Queues that are too long, with the sessions that wait for each."""
+        self.short: Final[dict[Queue, None]] = {}
+        """Of them, those that are short enough again, or deleted: while there are any, `relieve` has something to do."""
+        self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
+        self.owing: Final[dict[SessionHolder, None]] = {}
+        """Sessions that may resume, but too much is kept for replay to tell them."""
+        self._told: Final[dict[SessionHolder, bool]] = {}  # whether each session was stopped, of those that ever were
+
+    def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
+        """Records that the session published into these queues, and stops it if one is too long."""
+        if not holder.throttles:
+            return
+        for queue in queues:
+            if queue.messages >= self._most and holder not in self.queues.get(queue, ()):
+                if not self._waiting.get(holder):
+                    words = (Stop(""),) if holder in self._told else (SetFlowMode("", CREDIT_MODE), Stop(""))
+                    if not holder.say(*words):
+                        return
+                    self._told[holder] = True
+                self._waiting.setdefault(holder, {})[queue] = None
+                self.queues.setdefault(queue, {})[holder] = None
+                queue.shortened = self._shortened
+
+    def _shortened(self, queue: Queue) -> None:
+        if queue.messages <= self._most // 2 or queue.deleted:
+            self.short[queue] = None
+
+    def relieve(self) -> None:
+        """Resumes the publishers of queues that are no longer too long."""
+        short = list(self.short)
+        self.short.clear()
+        for queue in short:
+            if queue.messages <= self._most // 2 or queue.deleted:
+                queue.shortened = None
+                for holder in self.queues.pop(queue):
+                    waiting = self._waiting[holder]
+                    del waiting[queue]
+                    if not waiting:
+                        del self._waiting[holder]
+                        self._resume(holder)
+
+    def _resume(self, holder: SessionHolder) -> None:
+        if self._told.get(holder):
+            if holder.say(Flow("", MESSAGE, INFINITE)):
+                self._told[holder] = False
+                self.owing.pop(holder, None)
+            elif holder.speaks:  # otherwise it is checked when it is attached
+                self.owing[holder] = None
+                holder.wait_for_replay()
+
+    def attached(self, holder: SessionHolder) -> None:
+        """Sends what the session could not be sent while it was detached."""
+        if holder not in self._waiting:
+            self._resume(holder)
+
+    def told(self, holder: SessionHolder) -> bool | None:
+        """Returns whether the session is stopped; None when it never was."""
+        return self._told.get(holder)
+
+    def restored(self, holder: SessionHolder, told: bool) -> None:
+        """Restores whether a session is stopped."""
+        self._told[holder] = told
+
+    def ended(self, holder: SessionHolder) -> None:
+        """Forgets a session that ended."""
+        self._told.pop(holder, None)
+        self.owing.pop(holder, None)
+        for queue in self._waiting.pop(holder, ()):
+            holders = self.queues[queue]
+            del holders[holder]
+            if not holders:
+                del self.queues[queue]
+                self.short.pop(queue, None)
+                queue.shortened = None
 
 
 # --- publishes ------------------------------------------------------------------------------------------------------------
@@ -61,8 +151,6 @@ class Reception:
     If the epoch is known, the expiration of a message with a ttl is written into its header, in its publisher's unit.
     """
 
-    __slots__ = ("_cache", "_intake")
-
     def __init__(self, intake: Intake) -> None:
         self._intake: Final = intake
         self._cache: dict[tuple[str, bytes], Envelope] = {}
@@ -74,34 +162,29 @@ class Reception:
         body: bytes,
         now: float = 0.0,
         identity: str | None = None,
-        structs: Sequence[Struct] | None = None,
         reading: Reading = DEFAULT_READING,
         empty_body: bool = False,
         publisher: int = 0,
     ) -> Message:
         """Returns the message of a transfer.
 
-        `structs` are those of the header if they were decoded already; `empty_body`: it has a body segment of 0 octets;
-        `publisher` is the number of the connection, 0 when it has none.  Raises Refused: 403 when message-properties name a
-        user other than `identity` (None: not checked; the part before "@" of a name with a realm is enough); 503 for an
-        unreadable header; 540 for a fragment.
+        `empty_body`: it has a body segment of 0 octets; `publisher` is the number of the connection, 0 when it has none.
+        Raises Refused: 403 when message-properties name a user other than `identity` (None: not checked; the part before "@" of
+        a name with a realm is enough); 503 for an unreadable header; 540 for a fragment.
         """
         exchange = transfer.destination or ""
         envelope = None if empty_body else self._cache.get((exchange, header))
         if envelope is None:
-            envelope = self._envelope(exchange, header, structs, reading, now, empty_body)
+            envelope = self._envelope(exchange, header, reading, now, empty_body)
         if envelope.user_id and identity is not None:
             users = identity.encode("utf-8", "surrogateescape"), identity.partition("@")[0].encode("utf-8", "surrogateescape")
             if envelope.user_id not in users:
                 raise Refused(conditions.TRANSFER_USER_ID, user=envelope.user_id, identity=identity)
         return self._intake.made(envelope, body, now, publisher)
 
-    def _envelope(
-        self, exchange: str, header: bytes, structs: Sequence[Struct] | None, reading: Reading, now: float, empty_body: bool
-    ) -> Envelope:
+    def _envelope(self, exchange: str, header: bytes, reading: Reading, now: float, empty_body: bool) -> Envelope:
         try:
-            if structs is None:
-                structs = decode_headers(header, 0, len(header), reading)
+            structs = decode_headers(header, 0, len(header), reading)
             delivery, rest = _parted(header, structs)
             # ttl: the broker adds the expiration; an expiration without a ttl is only for the consumer
             expiration = None
@@ -162,7 +245,6 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
             event.body,
             0.0 if now is None else now,
             holder.key[1],
-            None,
             holder.reading,
             event.empty_body,
             0 if holder.peer is None else holder.peer.number,
@@ -373,7 +455,7 @@ class Sessions(Front):
     def revoke(self, guard: Guard) -> None:
         """Ends each session with a subscription that is no longer allowed: a server of 0-10 cannot end a single one."""
         for holder in list(self.sessions.values()):
-            rights.demand_again(guard, holder)
+            demand_again(guard, holder)
 
     # --- over a restart ---------------------------------------------------------------------------------------------------
 
@@ -425,8 +507,6 @@ class Sessions(Front):
 
 class Kept:
     """Counts kept sessions by virtual host and identity, up to `most` of each (BrokerLimits.kept_sessions)."""
-
-    __slots__ = ("_counts", "_most")
 
     def __init__(self, most: int) -> None:
         self._most: Final = most

@@ -10,7 +10,7 @@ from amqp_sansio.broker.fronts.front import Holder
 from amqp_sansio.broker.fronts.sessions.error_column import code_of, field_index_of
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
-from amqp_sansio.broker.model.owner import SESSION, Owner, published_by
+from amqp_sansio.broker.model.subscribers import SESSION, Owner, published_by
 from amqp_sansio.engine.inbound import complete_one, parts
 from amqp_sansio.engine.outbound import transfer
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError, NoCredit
