@@ -62,10 +62,11 @@ _FILES: Final = (FILE, f"{FILE}-wal")
 class StoreError(AmqpError):
     """A store cannot be opened, read or written.  `where` is its directory, `cause` the reason."""
 
-    def __init__(self, where: str, cause: str) -> None:
-        super().__init__(f"{where}: {cause}", made=(where, cause))
-        self.where: Final = where
-        self.cause: Final = cause
+    where: str
+    cause: str
+
+    def _text(self) -> str:
+        return f"{self.where}: {self.cause}"
 
     @property
     def in_use(self) -> bool:
