@@ -287,7 +287,7 @@ LONG: Final = {
     " are the broker's, one for each thing with rules of its own: service, room, session, message, queue, and the loop around"
     " them.",
     "A packet to a row": "three tasks: five files find the packet's connection and its place in the stream,"
-    " fifteen read and judge it as an observer does, down to the values in its header, and five record it.",
+    " nine read and judge it as an observer does, down to the values in its header, and four record it.",
 }
 """The reason why a walk has more than `MOST` files."""
 
