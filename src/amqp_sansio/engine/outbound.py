@@ -699,7 +699,9 @@ def transfer(
     cost = 0
     if session.delivers:
         cost = header_octets + body_octets if session.counts_headers else body_octets
-        subscriber = session._subscribers.able(destination, cost)
+        subscriber = session._subscribers.current.get(destination)
+        if subscriber is None or subscriber._book.lacks(cost) is not None:
+            raise session._subscribers.unable(destination, cost)
     id = outbound.next_id
     if outbound.retain:
         outbound.check_room(len(payload) + header_octets + body_octets, session.limits)
@@ -724,7 +726,10 @@ def transfer(
     if producer is not None:
         producer.spend(1)
     if subscriber is not None:
-        session._subscribers.delivered(subscriber, id, cost)
+        book = subscriber._book
+        book.transfer(cost)
+        if book.mode:
+            session._subscribers.windows[id] = subscriber, cost, book.switches
     return id
 
 

@@ -274,30 +274,20 @@ class Subscribers:
         self.windows: Final[dict[int, tuple[Subscriber, int, int]]] = {}
         self.replenished: Final[dict[Subscriber, None]] = {}
 
-    def able(self, destination: str, cost: int) -> Subscriber:
-        """Returns the subscriber at a destination if it has the credit.  Raises LocalProtocolError or NoCredit."""
+    def unable(self, destination: str, cost: int) -> LocalProtocolError | NoCredit:
+        """Returns why a transfer of `cost` octets to a destination is not possible: no subscriber, or no credit."""
         subscriber = self.current.get(destination)
         if subscriber is None:
-            raise self.no_such(destination)
+            return self.no_such(destination)
         book = subscriber._book
-        unit = book.lacks(cost)
-        if unit == OCTET:
-            raise NoCredit(destination, "byte", cost, book.octets.available)
-        if unit is not None:
-            raise NoCredit(destination, "message", 1, book.messages.available)
-        return subscriber
+        if book.lacks(cost) == OCTET:
+            return NoCredit(destination, "byte", cost, book.octets.available)
+        return NoCredit(destination, "message", 1, book.messages.available)
 
     def no_such(self, destination: str) -> LocalProtocolError:
         """Returns the error for a transfer to a destination without a subscriber, with the destinations that have one."""
         legal = tuple([f"message.transfer {name!r}" for name in list(self.current)[:8]])
         return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
-
-    def delivered(self, subscriber: Subscriber, id: int, cost: int) -> None:
-        """Records our transfer `id`, which costs `cost` octets of credit."""
-        book = subscriber._book
-        book.transfer(cost)
-        if book.mode:
-            self.windows[id] = subscriber, cost, book.switches
 
     def completed(self, ids: RangeSet) -> None:
         """Moves the windows for our commands that the peer has completed."""
