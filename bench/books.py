@@ -12,8 +12,7 @@ import time
 from typing import Final
 
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
-from amqp_sansio.ledger.subscriptions import Subscriptions
+from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook, Subscriptions
 
 MESSAGES: Final = 100_000
 TURNS: Final = 5

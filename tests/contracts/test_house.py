@@ -98,6 +98,7 @@ REVIEWED = {
     "kernel/serials.py": "serial numbers, and sets of them and tables by them, whose algebra is that of ranges",
     "spark/source.py": "the data source, its readers, and the frames that are read through it",
     "testing/speech/commands.py": "the voices of the classes with commands, one table of words each",
+    "ledger/credit.py": "the subscriptions of one side: the credit of each, and the deliveries that use it",
     "wire/encoding.py": "how values are written, type by type, and why one cannot be",
     "wire/field_tables.py": "one profile: how its tables are read and written, and the fast path for flat ones",
     "wire/framing.py": "what a family brings to read frames: its reader and its framing, and the assemblies that they hand out",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pickle
 from typing import ClassVar, Final
 
-from amqp_sansio.kernel.value import Value
+import pytest
+
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.kernel.value import Value, octets_of
 
 
 class Pair(Value):
@@ -60,3 +63,10 @@ def test_a_secret_is_shown_by_its_length() -> None:
 
 def test_the_repr_of_a_half_made_value_does_not_raise() -> None:
     assert repr(Pair.__new__(Pair)) == "Pair(left=None, right=None)"
+
+
+def test_octets_may_be_given_in_three_types_and_no_other() -> None:
+    for octets in (b"x", bytearray(b"x"), memoryview(b"x.")[::2]):
+        assert octets_of(octets) == b"x"
+    with pytest.raises(EncodeError, match="body: takes octets, not int"):
+        octets_of(5)

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET
+from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, Subscriptions
 from amqp_sansio.ledger.ids import Ids
-from amqp_sansio.ledger.subscriptions import Subscriptions
 
 READER = "reader"
 Word = tuple[str, int]

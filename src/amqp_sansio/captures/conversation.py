@@ -13,7 +13,7 @@ from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.events.violation import Violation
-from amqp_sansio.ledger.subscriptions import Subscriptions
+from amqp_sansio.ledger.credit import Subscriptions
 from amqp_sansio.spec.connection import TuneOk
 from amqp_sansio.wire.codec import Codec
 

@@ -11,7 +11,7 @@ from amqp_sansio.events import Observation
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.kernel.machine import Refusal, Table
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.subscriptions import Subscriptions
+from amqp_sansio.ledger.credit import Subscriptions
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import Completed

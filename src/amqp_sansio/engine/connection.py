@@ -18,8 +18,8 @@ from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, 
 from amqp_sansio.errors.core import many
 from amqp_sansio.events import ConnectionClosed, Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal, spoken_by
-from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.timers import AT_ONCE, earliest, moment_of
+from amqp_sansio.kernel.value import octets_of
 from amqp_sansio.limits import MAX_CHANNELS, MAX_FRAME_SIZE, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.spec.base import Control

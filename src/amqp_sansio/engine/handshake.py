@@ -32,7 +32,7 @@ from amqp_sansio.events import (
     VersionRefused,
     Violation,
 )
-from amqp_sansio.kernel.octets import octets_of
+from amqp_sansio.kernel.value import octets_of
 from amqp_sansio.protocol import SIZE, ProtocolHeader, started
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk

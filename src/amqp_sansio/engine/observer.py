@@ -18,10 +18,10 @@ from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.errors.core import many
 from amqp_sansio.events import HeaderSeen, Note, OpaqueSeen, Violation
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.kernel.snapshots import Dumper, Loader
-from amqp_sansio.ledger.subscriptions import Subscriptions
+from amqp_sansio.kernel.value import octets_of
+from amqp_sansio.ledger.credit import Subscriptions
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.codec import Codec, Reading

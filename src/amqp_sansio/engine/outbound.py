@@ -26,9 +26,9 @@ from amqp_sansio.events import (
     Violation,
 )
 from amqp_sansio.kernel.machine import spoken_by
-from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import EMPTY, TOP, ById, MutableRangeSet, Range, RangeSet, serial_add, serial_le, serial_lt
 from amqp_sansio.kernel.snapshots import typed
+from amqp_sansio.kernel.value import octets_of
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit, CreditBook
 from amqp_sansio.ledger.ids import WIDEST, OwnIds, Transfers, trim
 from amqp_sansio.limits import Limits

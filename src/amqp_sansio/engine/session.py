@@ -18,10 +18,10 @@ from amqp_sansio.engine.transactions import Dtx, Tx
 from amqp_sansio.errors import ConnectionClosedError, DecodeError, EncodeError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import Event, Origin, SessionAttached, SessionDetached, TransactionEnded, TransactionOutcome, Violation
 from amqp_sansio.kernel.machine import Machine, spoken_by
-from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import TOP, RangeSet, whole
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.kernel.timers import AT_ONCE, moment_of
+from amqp_sansio.kernel.value import octets_of
 from amqp_sansio.ledger.ids import Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx

@@ -28,9 +28,8 @@ from amqp_sansio.events import CommandSeen, ControlSeen
 from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen
 from amqp_sansio.kernel.machine import Refusal, Table
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
+from amqp_sansio.ledger.credit import Credit, CreditBook, Grants, Subscription, Subscriptions
 from amqp_sansio.ledger.ids import Ids, Settling
-from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
 from amqp_sansio.limits import MAX_CHANNELS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, Redirect, Start, StartOk, Tune, TuneOk

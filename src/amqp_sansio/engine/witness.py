@@ -19,9 +19,8 @@ from amqp_sansio.kernel.serials import (
     serial_le,
     serial_lt,
 )
-from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET
+from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, Subscriptions
 from amqp_sansio.ledger.ids import Ids, Settling, bound
-from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.spec.execution import Exception_, Result

@@ -1,4 +1,4 @@
-"""The base of slotted classes of plain values: compared, hashed, pickled and shown by their fields.
+"""Plain values: the base of their slotted classes, which are compared, hashed, pickled and shown by their fields.
 
 attrs.frozen makes creation four times as expensive, too much for the hot path; attributes are `Final`, so that the type checker
 enforces what attrs would at run time.
@@ -7,6 +7,8 @@ enforces what attrs would at run time.
 from __future__ import annotations
 
 from typing import ClassVar, Self
+
+from amqp_sansio.errors import EncodeError
 
 
 class Value:
@@ -51,3 +53,12 @@ def frozen(value: object) -> object:
     if isinstance(value, dict):
         return frozenset([(key, frozen(item)) for key, item in value.items()])
     return tuple([frozen(item) for item in value]) if isinstance(value, list) else value
+
+
+def octets_of(data: object, what: str = "body") -> bytes:
+    """Converts bytes, a bytearray or a memoryview to bytes.  Raises EncodeError for anything else, such as a number."""
+    if type(data) is bytes:
+        return data
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise EncodeError(what, f"takes octets, not {type(data).__name__}")
+    return bytes(data)

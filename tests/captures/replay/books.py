@@ -9,7 +9,7 @@ from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness import CreditWitness
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger.subscriptions import Subscriptions
+from amqp_sansio.ledger.credit import Subscriptions
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.base import Command
 

@@ -8,9 +8,8 @@ from typing import Final, Protocol
 import attrs
 
 from amqp_sansio.captures.replay.rows import Rows, passed
-from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook
-from amqp_sansio.ledger.subscriptions import Exhausted, Subscriptions
-from amqp_sansio.ledger.subscriptions import Subscription as Entry
+from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook, Exhausted, Subscriptions
+from amqp_sansio.ledger.credit import Subscription as Entry
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flush, SetFlowMode, Stop, Subscribe
 from amqp_sansio.spec.message import Flow as Grant

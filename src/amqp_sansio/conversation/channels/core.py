@@ -26,8 +26,8 @@ from amqp_sansio.errors import (
 from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import Origin
 from amqp_sansio.events import channel as events
-from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.kernel.value import octets_of
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, confirm, tx
 from amqp_sansio.spec.methods import channel as channels

@@ -19,8 +19,8 @@ from amqp_sansio.errors import (
 from amqp_sansio.errors.core import many
 from amqp_sansio.events import ChannelClosed, Origin, Violation
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.kernel.octets import octets_of
 from amqp_sansio.kernel.serials import EMPTY, HALF, MODULUS, TOP, MutableRangeSet, RangeSet, serial_add, whole
+from amqp_sansio.kernel.value import octets_of
 from amqp_sansio.ledger.consumer_tags import ConsumerTags
 from amqp_sansio.ledger.pending_replies import Answered, PendingReplies
 from amqp_sansio.ledger.tags import Deliveries, Tags

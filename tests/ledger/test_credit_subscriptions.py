@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from tests.crediting import Step, steps
 
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.ledger import subscriptions as module
-from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET
-from amqp_sansio.ledger.subscriptions import Exhausted, Subscriptions
+from amqp_sansio.ledger import credit as module
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, Exhausted, Subscriptions
 
 NAME = "d"
 
