@@ -23,7 +23,7 @@ from amqp_sansio.adapters.access_files import (
     write_groups,
 )
 from amqp_sansio.broker import Kind, Request, Verb
-from amqp_sansio.broker.rule_text import RulesError
+from amqp_sansio.broker.access import RulesError
 from amqp_sansio.config import Challenge
 from amqp_sansio.engine.sasl import Scram, ScramServer, scram_secret
 from amqp_sansio.events import Authenticated, ConnectionOpened, Event

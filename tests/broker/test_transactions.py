@@ -1,4 +1,4 @@
-"""What a transaction holds back."""
+"""What a transaction holds back, and what a coordinator does with branches."""
 
 from __future__ import annotations
 

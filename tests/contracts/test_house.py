@@ -58,6 +58,7 @@ def test_what_is_owed_is_owed() -> None:
 
 
 REVIEWED = {
+    "broker/access.py": "access rules, their text, and the guard that judges by them",
     "adapters/asyncio/server.py": "one server: its listening sockets, its turns, and the socket of each client",
     "adapters/store.py": "one store: what it keeps, how it is read and written, checked, compacted and copied",
     "broker/broker.py": "the broker, and each of its connections, which it serves in turn",

@@ -24,7 +24,7 @@ from typing import Any, Final
 import attrs
 
 from amqp_sansio.broker import Rules
-from amqp_sansio.broker.rule_text import RulesError, parse_rules
+from amqp_sansio.broker.access import RulesError, parse_rules
 from amqp_sansio.engine.sasl import ScramSecret, ScramServer
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, RULES_OCTETS, USERNAME_OCTETS

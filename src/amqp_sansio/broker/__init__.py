@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from amqp_sansio.broker.access import Decision, Kind, Request, Rule, Rules, Verb
+from amqp_sansio.broker.access import Decision, Kind, Request, Rule, Rules, RulesError, Verb, parse_rules
 from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.journal import Entry
-from amqp_sansio.broker.rule_text import RulesError, parse_rules
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 
 __all__ = [

@@ -27,7 +27,7 @@ from amqp_sansio.adapters.settings import reason
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.adapters.store_files import kept_tag, new_tag
 from amqp_sansio.broker import Broker, BrokerConfig, Rules
-from amqp_sansio.broker.rule_text import RulesError
+from amqp_sansio.broker.access import RulesError
 from amqp_sansio.cli.output import complain
 from amqp_sansio.config import ErrorCodes, Profile, ServerConfig, ServerMechanism
 from amqp_sansio.conversation.address import Endpoint

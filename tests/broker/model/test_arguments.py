@@ -1,4 +1,4 @@
-"""The arguments of declarations that the model understands."""
+"""The arguments of declarations: those that the model understands, and those that change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all exchanges have in common."""
+"""Exchanges: what all have in common, what each type matches, and filters of bindings."""
 
 from __future__ import annotations
 

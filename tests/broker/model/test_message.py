@@ -1,4 +1,4 @@
-"""A message shares what its header says with those that say the same."""
+"""A message shares its header with those that have the same, and another family gets the header in its own form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last message of each key, of a queue that keeps no other."""
+"""The last message of each key, numbers of messages, and turns of priority levels."""
 
 from __future__ import annotations
 

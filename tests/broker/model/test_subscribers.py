@@ -1,4 +1,4 @@
-"""Whose queues and subscriptions are."""
+"""Owners of queues and subscriptions, and what subscribers wait for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with the text of a selector."""
+"""Values of expressions, patterns of LIKE, and errors in a selector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of a selector."""
+"""The tokens and the grammar of selectors, and what they select."""
 
 from __future__ import annotations
 

@@ -235,6 +235,8 @@ def less(counts: dict[T, int], key: T) -> None:
         del counts[key]
 
 
+# --- filters of bindings --------------------------------------------------------------------------------------------------
+
 SELECTORS: Final = ("x-apache-selector", "x-filter-jms-selector")
 """The selector argument of a subscription or binding, by its names in qpidd and Broker-J."""
 NO_LOCAL: Final = "x-qpid-no-local"
@@ -266,6 +268,9 @@ class Filter:
             return False
         selector = self._selector
         return selector is None or selector.selects(self._selectable.properties(message, message.redelivered).get)
+
+
+# --- the types ------------------------------------------------------------------------------------------------------------
 
 
 class Direct(Exchange):

@@ -1,4 +1,4 @@
-"""Subscriptions, their credit, and what becomes of what was transferred."""
+"""The commands of sessions: subscriptions and settlement, queues and exchanges, transactions."""
 
 from __future__ import annotations
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.transactions import Outcome
 
 
+# --- class message --------------------------------------------------------------------------------------------------------
+
 Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
 
 
@@ -202,6 +204,9 @@ def resume(holder: SessionHolder, id: int, command: message.Resume) -> None:
     holder.result(id, MessageResumeResult(0))
 
 
+# --- classes queue and exchange -------------------------------------------------------------------------------------------
+
+
 def declare_queue(holder: SessionHolder, id: int, command: queue.Declare) -> None:
     """Executes queue.declare."""
     number = holder.site.host.declare_queue(
@@ -330,6 +335,9 @@ def bound_result(
     )
 
 
+# --- classes tx and dtx ---------------------------------------------------------------------------------------------------
+
+
 def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:
     """Executes tx.select: from now on transfers and accepts wait for commit."""
     if holder.tx is None:
@@ -410,6 +418,8 @@ def set_timeout(holder: SessionHolder, id: int, command: dtx.SetTimeout) -> None
     holder.site.coordinator.set_timeout(command.xid, command.timeout)
     holder.complete(id)
 
+
+# --- all of them ----------------------------------------------------------------------------------------------------------
 
 COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] = {  # Any: each row takes its own command
     message.Subscribe: subscribe,

@@ -287,6 +287,8 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
         holder.accept(id)
 
 
+# --- the sessions of a connection, and all of them ------------------------------------------------------------------------
+
 SESSION_FLOW: Final = "qpid.session_flow"
 """The client property that announces support for producer flow control."""
 
