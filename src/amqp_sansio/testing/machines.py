@@ -6,8 +6,7 @@ ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from amqp_sansio.errors.extras import of_extra
 from amqp_sansio.grammar.automaton import START, Word
@@ -31,7 +30,35 @@ _CONNECTION = PARTS["connection"].language
 _ATTACHMENT = PARTS["session: attachment"].language
 
 
-class ClientMachine(RuleBasedStateMachine):
+class _Machine(RuleBasedStateMachine):
+    """What both machines have: the transport, which a subclass defines, and how they fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._over = False
+
+    def connect(self) -> None:
+        """Makes a client that is about to open its connection, or connects to the server."""
+        raise NotImplementedError("override `connect`: it makes a client, or connects to the server")
+
+    def exchange(self, octets: bytes) -> bytes | None:
+        """Sends octets to the other side, and returns its output."""
+        raise NotImplementedError("override `exchange`: it sends octets, and returns the answer")
+
+    def disconnect(self) -> None:
+        """Ends the example."""
+
+    def teardown(self) -> None:
+        """Ends the example."""
+        self.disconnect()
+
+
+def _failure(rule: str, text: str, conversation: Conversation) -> AssertionError:
+    lines = "\n".join(f"    {line}" for line in conversation.lines)
+    return AssertionError(f"{rule}: {text}\n{lines}")
+
+
+class ClientMachine(_Machine):
     """The base of a test of your client: define its transport, and let pytest run `YourMachine.TestCase`.
 
     * `connect()` makes a client that is about to open a connection, and perhaps a session; after that it may do anything.
@@ -51,18 +78,6 @@ class ClientMachine(RuleBasedStateMachine):
         self._connection: int | None = START
         self._session: int | None = START
         self._wrong: str = ""
-        self._over = False
-
-    def connect(self) -> None:
-        """Makes a client that is about to open its connection."""
-        raise NotImplementedError("override `connect`: it makes a client")
-
-    def exchange(self, octets: bytes) -> bytes | None:
-        """Passes octets to the client, and returns its output."""
-        raise NotImplementedError("override `exchange`: it passes octets to the client, and returns its output")
-
-    def disconnect(self) -> None:
-        """Ends the example."""
 
     @initialize()
     def begins(self) -> None:
@@ -173,22 +188,10 @@ class ClientMachine(RuleBasedStateMachine):
         return to
 
     def _failure(self, rule: str, text: str) -> AssertionError:
-        lines = "\n".join(f"    {line}" for line in Conversation("client", self._steps).lines)
-        return AssertionError(f"{rule}: {text}\n{lines}")
-
-    def teardown(self) -> None:
-        """Ends the example."""
-        self.disconnect()
+        return _failure(rule, text, Conversation("client", self._steps))
 
 
-class _Exchange(NamedTuple):
-    """The `exchange` of a machine as a transport."""
-
-    exchange: Callable[[bytes], bytes | None]
-    close: Callable[[], None]
-
-
-class ServerMachine(RuleBasedStateMachine):
+class ServerMachine(_Machine):
     """The base of a test of your server: define its transport, and let pytest run `YourMachine.TestCase`.
 
     * `connect()` opens a new connection to a server; every example begins with one.
@@ -208,18 +211,6 @@ class ServerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._led: Round | None = None
-        self._over = False
-
-    def connect(self) -> None:
-        """Opens a new connection to a server."""
-        raise NotImplementedError("override `connect`: it connects to the server")
-
-    def exchange(self, octets: bytes) -> bytes | None:
-        """Sends octets, and returns what came back."""
-        raise NotImplementedError("override `exchange`: it sends octets, and returns the answer")
-
-    def disconnect(self) -> None:
-        """Ends the example."""
 
     @initialize(data=st.data())
     def begins(self, data: st.DataObject) -> None:
@@ -229,7 +220,7 @@ class ServerMachine(RuleBasedStateMachine):
         prefix = f"machine-{ServerMachine._count}-"
         setting = Setting(f"{prefix}s".encode(), 1, prefix, self.user, self.password, self.virtual_host)
         self.connect()
-        self._led = Round(Plan(0, part.name, ()), Talk(_Exchange(self.exchange, self.disconnect), setting))
+        self._led = Round(Plan(0, part.name, ()), Talk(self.exchange, setting))
         self._over = not self._led.begin()
         self._check()
 
@@ -251,9 +242,7 @@ class ServerMachine(RuleBasedStateMachine):
     def breaks_a_rule(self, number: int) -> None:
         """Sends an illegal word, to which the server must object, and ends the conversation."""
         led = self._led
-        if led is None or self._over:
-            return
-        if led.part is None or led.state is None:
+        if led is None or self._over or led.state is None:
             return
         choices = illegal(led.part, led.state)
         if choices:
@@ -266,8 +255,7 @@ class ServerMachine(RuleBasedStateMachine):
         assert led is not None
         first = next((finding for finding in (*led.findings, *led.accusations) if not finding.kept), None)
         if first is not None:
-            lines = "\n".join(f"    {line}" for line in led.conversation(first).lines)
-            raise AssertionError(f"{first.rule}: {first.text}\n{lines}")
+            raise _failure(first.rule, first.text, led.conversation(first))
 
     def teardown(self) -> None:
         """Closes the connection and ends the example."""

@@ -68,7 +68,7 @@ def test_what_was_answered() -> None:
 def done(plan: Plan) -> Round:
     setting = Setting()
     found = [each for each in trespasses(setting) if each.condition.name == plan.trespass]
-    round_ = Round(plan, Talk(InMemory(Broker()), setting), found[0] if found else None)
+    round_ = Round(plan, Talk(InMemory(Broker()).exchange, setting), found[0] if found else None)
     round_.run()
     return round_
 
@@ -76,7 +76,7 @@ def done(plan: Plan) -> Round:
 def test_what_is_legal_is_taken() -> None:
     led = done(Plan(0, "tx", ("client:tx.select", "client:tx.commit")))
     assert {finding.rule for finding in led.findings} == {taken("tx.select"), taken("tx.commit")}
-    assert led.moves == [(0, "client:tx.select"), (led.part.language.moves[0]["client:tx.select"], "client:tx.commit")]  # type: ignore[union-attr]
+    assert led.moves == [(0, "client:tx.select"), (led.part.language.moves[0]["client:tx.select"], "client:tx.commit")]
     assert led.talk.ended or led.talk.steps[-1].verb == "connection.close-ok"
 
 

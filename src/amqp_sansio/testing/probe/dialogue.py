@@ -51,8 +51,9 @@ class Talk:
     `steps` is all that both sides sent; `accused` holds the violations of the server by a tolerant observer.
     """
 
-    def __init__(self, transport: Transport, setting: Setting) -> None:
-        self.transport: Final = transport
+    def __init__(self, exchange: Callable[[bytes], bytes | None], setting: Setting) -> None:
+        """`exchange` is that of a `Transport`."""
+        self._exchange: Final = exchange
         self.setting: Final = setting
         self.steps: Final[list[Step]] = []
         self.octets: Final = {"client": bytearray(), "server": bytearray()}
@@ -95,7 +96,7 @@ class Talk:
         if self.ended:
             return False
         octets, self._pending = bytes(self._pending), bytearray()
-        came = self.transport.exchange(octets)
+        came = self._exchange(octets)
         if came is None:
             self.ended = True
             self._hear(self._take(len(self._came)))

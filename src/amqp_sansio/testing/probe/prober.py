@@ -56,7 +56,7 @@ class Prober:
     def greet(self) -> None:
         """Opens a connection and closes it.  Raises ProbeError when the server cannot be reached, or does not open it."""
         with closing(self._connect()) as transport:
-            talk = Talk(transport, self._setting(0))
+            talk = Talk(transport.exchange, self._setting(0))
             talk.open()
             talk.leave()
 
@@ -97,7 +97,7 @@ class Prober:
         while True:
             try:
                 with closing(self._connect()) as transport:
-                    done = Round(plan, Talk(transport, setting), trespass)
+                    done = Round(plan, Talk(transport.exchange, setting), trespass)
                     done.run()
                 self._gone = False
                 return done
@@ -117,7 +117,7 @@ class Prober:
             return
         # The server was good enough for the conversation; whether it is gone, the next one will show.
         with suppress(ProbeError), closing(self._connect()) as transport:
-            talk = Talk(transport, self._setting(done.plan.number))
+            talk = Talk(transport.exchange, self._setting(done.plan.number))
             talk.open()
             for number, name in enumerate(names):
                 self._forget(talk, number, name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
+from amqp_sansio.grammar.algebra import SILENCE
 from amqp_sansio.grammar.automaton import START, Word
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import dtx
@@ -136,6 +137,10 @@ _REPLIES: Final = ("file.open-ok",)
 """Words that a client says only in reply."""
 
 
+_REFUSED: Final = Part("refused though its order is legal", lambda: SILENCE, Voice)
+"""The part of a trespass, of which no grammar says anything."""
+
+
 def taken(verb: str) -> str:
     """Returns the name of the rule that a server accepts this verb where it is legal."""
     return f"legal: {verb} is taken"
@@ -151,8 +156,8 @@ class Round:
         self.plan: Final = plan
         self.talk: Final = talk
         self.trespass: Final = trespass
-        self.part: Final[Part | None] = None if trespass else PARTS[plan.part]
-        self.voice: Final = self.part.voice(talk.setting) if self.part else Voice(talk.setting)
+        self.part: Final = PARTS[plan.part] if trespass is None else _REFUSED
+        self.voice: Final = self.part.voice(talk.setting)
         self.findings: Final[list[Finding]] = []
         self.moves: Final[list[tuple[int, Word]]] = []
         self.words: Final[list[Word]] = []
@@ -163,7 +168,7 @@ class Round:
         self._led: int | None = START
         self._live = False
         self._refused = False
-        self._crossing: Final = self.part is not None and self.part.opening == "nothing"
+        self._crossing: Final = self.part.opening == "nothing"
         """Whether the probe sends its next step once the planned word has arrived, whatever else has."""
 
     @property
@@ -185,7 +190,7 @@ class Round:
         """
         self.talk.listener = self._heard
         self.voice.foresee(self.plan.words)
-        opening = self.part.opening if self.part else "work"
+        opening = self.part.opening
         if opening != "nothing":
             self.talk.open()
         if opening in ("session", "work"):
@@ -219,7 +224,7 @@ class Round:
     @property
     def choices(self) -> tuple[Word, ...]:
         """The legal next words of the client, when the server only answers."""
-        if self.part is None or self.state is None or self._led is None or self.talk.ended:
+        if self.state is None or self._led is None or self.talk.ended:
             return ()
         legal = self.part.client_led.legal(self._led)
         return tuple([word for word in legal if speaker_of(word) == "client" and word in self.part.language.legal(self.state)])
@@ -236,11 +241,11 @@ class Round:
             self.talk.choose(step.said)
         elif self._crossing and isinstance(step.said, Tune):
             self.talk.setting.tune = step.said
-        if word is not None and self.part is not None:
+        if word is not None:
             self._go(word)
 
     def _go(self, word: Word) -> None:
-        if self.part is None or self.state is None:
+        if self.state is None:
             return
         self.words.append(word)
         if self._led is not None:
@@ -260,7 +265,6 @@ class Round:
         if self.trespass is not None:
             self._trespass(self.trespass)
             return
-        assert self.part is not None
         pipelined = any(speaker_of(word) == "server" for word in self.part.client_led.alphabet)
         for word, after in zip(self.plan.words, (*self.plan.words[1:], None), strict=False):
             if self.state is None or self.talk.ended:
@@ -282,7 +286,6 @@ class Round:
 
         `after` is the planned word.
         """
-        assert self.part is not None
         ahead = self.voice.ahead(word)
         if ahead:
             self.talk.say(*ahead)
@@ -349,7 +352,6 @@ class Round:
 
     def _answered(self, word: Word, after: Word | None) -> bool:
         """Lets the server answer; returns whether it did."""
-        assert self.part is not None
         if self._crossing:
             return self._in_handshake(word, after)
         kinds = _ANSWERED.get(word)
@@ -373,8 +375,7 @@ class Round:
 
     def _settled(self) -> bool:
         """Returns whether the server has completed every request, or has ended something."""
-        part = self.part
-        if part is not None and part.section in ("session", "assembly", "message"):
+        if self.part.section in ("session", "assembly", "message"):
             return self.talk.aside()
         return self.talk.sync(self.voice.halves["client"].next_id)
 
@@ -382,7 +383,6 @@ class Round:
 
     def wrong(self, word: Word) -> None:
         """Sends an illegal word, if it breaks a rule at all, and ends the conversation."""
-        assert self.part is not None
         steps = self.voice.say(word)
         found = blamed([*self.talk.steps, *steps[:1]])
         if found is None or found[0] < len(self.talk.steps):
