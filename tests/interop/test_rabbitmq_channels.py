@@ -247,7 +247,7 @@ def test_what_was_on_its_way_when_all_was_recovered(rabbitmq: RabbitMq, talk: Ta
     channel.recover()
     first, again = talk.wait(MessageDelivered, 2)
     assert (first.method.redelivered, again.method.redelivered) == (False, True)
-    if channel._channels.answers("basic.recover"):
+    if "basic.recover" in channel._channels.answerable:
         talk.until(lambda: channel.unsettled == RangeSet.of(again.tag))
         channel.ack(again.tag)
     else:

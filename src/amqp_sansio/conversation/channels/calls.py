@@ -19,7 +19,6 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, queue
 from amqp_sansio.spec.methods import channel as channels
-from amqp_sansio.tables.channel import REPLIES
 from amqp_sansio.wire.method_codec import Methods
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class Calls:
         elif isinstance(method, basic.Qos):
             core.consumers.asked(method.prefetch_count or channel._carrier.limits.deliveries)
         ticket: Ticket[Method] = Ticket()
-        if method.VERB in REPLIES and waits(method) and channel._channels.answers(method.VERB):
+        if method.VERB in channel._channels.answerable and waits(method):
             self._methods[id] = ticket, method
             self.recovering += isinstance(method, basic.Recover | basic.RecoverSync)
             if declares:

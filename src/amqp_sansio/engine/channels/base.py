@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.engine.channels.breaches import code_of, ends_channel
 from amqp_sansio.engine.channels.returns import Returnable
@@ -76,6 +76,13 @@ class Asked(NamedTuple):
     taken: int
 
 
+Effect: TypeAlias = Callable[[MethodId], object]
+"""What a method changes once it is written."""
+Answer: TypeAlias = Answered[Asked] | None
+"""The request that a method answers."""
+Check: TypeAlias = Callable[[Any, Any, Answer], Effect | None]  # Any: each row takes its own method, and one of two roles
+
+
 class BaseChannel:
     """The part that the channels of both roles share.
 
@@ -83,6 +90,9 @@ class BaseChannel:
     channel is closed or closing, ConnectionClosedError when the connection is, EncodeError for values that the wire cannot
     carry, LimitError where a local limit applies, and CapabilityMissing for an extension that the other side lacks.
     """
+
+    _checks: ClassVar[Mapping[type[Method], Check]] = {}
+    """The checks on methods of the role, by class."""
 
     __slots__ = (
         "_asked", "_body_left", "_carrier", "_cause", "_channels", "_close", "_confirm_base", "_consumers", "_deliveries",
@@ -171,7 +181,16 @@ class BaseChannel:
         `properties` and `body` are for methods that carry a content.  `size` is the size of the whole body in octets; send what
         `body` lacks of it by `body()`, before anything else on the channel.
         """
-        raise NotImplementedError
+        answered = self._may_say(method)
+        check = self._checks.get(type(method))
+        frames = self._frames(method, properties, body, size)  # the fields have their types from here on
+        effect = None if check is None else check(self, method, answered)
+        if answered is not None:
+            self._heard.answer(method.VERB)
+        id = self._said(method, frames)
+        if effect is not None:
+            effect(id)
+        return id
 
     def body(self, octets: bytes) -> None:
         """Sends the next octets of the body that `size` announced.  Raises LocalProtocolError for more than are left."""
@@ -272,7 +291,7 @@ class BaseChannel:
                 raise LocalProtocolError(verb, self.state, legal, "an answer to what was asked first")
             return answered
         most = self._carrier.limits.calls
-        if verb in REPLIES and self._asked.waiting >= most and waits(method) and channels.answers(verb):
+        if verb in channels.answerable and self._asked.waiting >= most and waits(method):
             raise LimitError("calls", most, self._asked.waiting + 1)
         return None
 
@@ -320,7 +339,7 @@ class BaseChannel:
         self._write(octets)
         id = self._last_id = self._last_id + 1 & TOP
         verb = method.VERB
-        if verb in REPLIES and waits(method) and self._channels.answers(verb):
+        if verb in self._channels.answerable and waits(method):
             self._asked.ask(verb, self._question(method, id))
         return id
 

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
-from amqp_sansio.engine.channels.base import CONFIRMING, LARGEST, OPENED, BaseChannel, Contents, MethodId, fewest, one_by_one
-from amqp_sansio.engine.channels.saying import CLIENT_SAYS, may_settle, say, unsettleable
+from amqp_sansio.engine.channels.base import (
+    CONFIRMING,
+    LARGEST,
+    OPENED,
+    BaseChannel,
+    Check,
+    Contents,
+    MethodId,
+    fewest,
+    one_by_one,
+)
+from amqp_sansio.engine.channels.saying import CLIENT_SAYS, may_settle, unsettleable
 from amqp_sansio.errors import ChannelClosedError, ConnectionClosedError, EncodeError, StaleDelivery
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add, serial_lt, whole
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN
@@ -47,6 +57,7 @@ class Channel(BaseChannel):
     """
 
     __slots__ = ()
+    _checks: ClassVar[Mapping[type[Method], Check]] = CLIENT_SAYS
 
     @property
     def flow_stopped(self) -> bool:
@@ -58,7 +69,7 @@ class Channel(BaseChannel):
     ) -> MethodId:
         if self._cause is not None and isinstance(method, (basic.Ack, basic.Nack, basic.Reject)):
             raise StaleDelivery(method.VERB, self.number, self._cause)
-        return say(self, CLIENT_SAYS, method, properties, body, size)
+        return super().send(method, properties, body, size=size)
 
     # --- exchanges and queues ---------------------------------------------------------------------------------------------
 
@@ -214,7 +225,7 @@ class Channel(BaseChannel):
             size is not None or _type(body) is not bytes or _type(ticket) is not int or carrier._closed_cause is not None
             or (self._mode.states[0] == CONFIRMING and self._published.count >= carrier.limits.unconfirmed)
         ):  # fmt: skip
-            writer = None  # something that `say` looks at is in the way
+            writer = None  # something that `send` looks at is in the way
         if writer is not None and properties is None:
             # What `write_basic_properties` and `Publishing.write` do, in one place: two calls with all of this would take an
             # eighth of the time of a publish.

@@ -51,7 +51,8 @@ class Channels(Endpoints):
         """The reply codes of the document, where its letter counts."""
         self.used: Final[dict[int, BaseChannel]] = {}
         """Channels whose close is not answered yet, by number."""
-        self._answers: Final = frozenset([verb for verb, replies in REPLIES.items() if not codec.verbs.isdisjoint(replies)])
+        self.answerable: Final = frozenset([verb for verb, replies in REPLIES.items() if not codec.verbs.isdisjoint(replies)])
+        """The methods to which the dialect has an answer."""
         self._counted: Final = counted
         self._free: Final = MutableRangeSet(RangeSet.span(1, _HIGHEST))  # numbers that a client does not use, nor sets aside
         self._aside: Final[dict[int, None]] = {}  # numbers on which the server may go on after its own close
@@ -59,10 +60,6 @@ class Channels(Endpoints):
         self._reader: MethodReader | None = None
         self._ack = 0
         """Class and method numbers of basic.ack, for a client that can receive it."""
-
-    def answers(self, verb: str) -> bool:
-        """Returns whether the dialect has an answer to a method."""
-        return verb in self._answers
 
     @property
     def all(self) -> tuple[BaseChannel, ...]:

@@ -364,7 +364,7 @@ def _hear_other(on: BaseChannel, method: Method, unit: Assembly) -> None:
     channels = on._channels
     id = None
     verb = method.VERB
-    if verb in REPLIES and waits(method) and channels.answers(verb):
+    if verb in channels.answerable and waits(method):
         most = on._carrier.limits.calls
         if on._heard.waiting >= most:
             text, legal = "more methods than our limit wait for an answer", (f"at most {most}",)

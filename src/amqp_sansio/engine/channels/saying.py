@@ -6,45 +6,17 @@ written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-from amqp_sansio.engine.channels.base import CONFIRMING, TRANSACTED, Asked, BaseChannel, Contents, MethodId, waits
+from amqp_sansio.engine.channels.base import CONFIRMING, TRANSACTED, Answer, BaseChannel, Check, Effect, MethodId, waits
 from amqp_sansio.errors import FlowStopped, LimitError, LocalProtocolError
 from amqp_sansio.kernel.machine import spoken_by
 from amqp_sansio.kernel.serials import TOP, RangeSet
-from amqp_sansio.ledger.pending_replies import Answered
 from amqp_sansio.ledger.tags import UNKNOWN
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, channel, confirm, tx
 from amqp_sansio.tables.channel import COMMIT, CONFIRM, SELECT_CONFIRM
 from amqp_sansio.tables.connection import CLIENT, SERVER
-
-Effect: TypeAlias = Callable[[MethodId], object]
-Answer: TypeAlias = "Answered[Asked] | None"
-Check: TypeAlias = Callable[[Any, Any, Answer], Effect | None]  # Any: each row takes its own method, and one of two roles
-
-
-def say(
-    on: BaseChannel,
-    checks: Mapping[type[Method], Check],
-    method: Method,
-    properties: Contents,
-    body: bytes | None,
-    size: int | None,
-) -> MethodId:
-    """Checks a method, writes it and applies its effect."""
-    answered = on._may_say(method)
-    check = checks.get(type(method))
-    frames = on._frames(method, properties, body, size)  # the fields have their types from here on
-    effect = None if check is None else check(on, method, answered)
-    if answered is not None:
-        on._heard.answer(method.VERB)
-    id = on._said(method, frames)
-    if effect is not None:
-        effect(id)
-    return id
-
 
 # An argument that is None goes out as 0, or empty.
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from amqp_sansio.engine.channels.base import BaseChannel, Contents, MethodId, fewest
+from collections.abc import Mapping
+from typing import ClassVar
+
+from amqp_sansio.engine.channels.base import BaseChannel, Check, Contents, MethodId, fewest
 from amqp_sansio.engine.channels.breaches import ends_channel
 from amqp_sansio.engine.channels.client import TagSet, as_tags
-from amqp_sansio.engine.channels.saying import SERVER_SAYS, say
+from amqp_sansio.engine.channels.saying import SERVER_SAYS
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import TOP, RangeSet, serial_add
 from amqp_sansio.spec.base import Method
@@ -21,6 +24,7 @@ class ServedChannel(BaseChannel):
     """
 
     __slots__ = ()
+    _checks: ClassVar[Mapping[type[Method], Check]] = SERVER_SAYS
 
     @property
     def flow_stopped(self) -> bool:
@@ -31,11 +35,6 @@ class ServedChannel(BaseChannel):
     def unconfirmed(self) -> RangeSet:
         """The numbers of published messages that await a confirm."""
         return self.in_doubt
-
-    def send(
-        self, method: Method, properties: Contents = None, body: bytes | None = None, *, size: int | None = None
-    ) -> MethodId:
-        return say(self, SERVER_SAYS, method, properties, body, size)
 
     def deliver(
         self,
