@@ -7,16 +7,18 @@ from tests.captures import build
 from tests.captures.fake import FakeWitness
 
 from amqp_sansio.captures.conversation import (
+    MARKS,
+    MOST_MARKS,
     NOTE,
     PRELUDE_OCTETS,
     VIOLATION,
     Conversation,
     Finding,
     Heard,
+    Marks,
     finding_of,
     observers,
 )
-from amqp_sansio.captures.packet import MARKS
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note, OpaqueSeen
@@ -184,3 +186,21 @@ def test_a_violation_accuses_its_speaker_and_nothing_else_does() -> None:
         assert found is not None
         assert (found.level, found.rule, found.legal) == (NOTE, rule, ())
     assert finding_of(Heard(7, 0, "C", HeaderSeen(b"AMQP\1\1\0\x0a", "0-10"), 0, 8)) is None
+
+
+def test_places_are_kept_as_long_as_something_that_began_there_is_under_way() -> None:
+    marks = Marks()
+    for packet in range(1, 5 * MARKS):
+        marks.add(10 * packet, packet, packet)
+        if len(marks.ends) > marks.room:
+            marks.thin()
+    assert [marks.at(10 * packet)[0] for packet in (1, 2, 5 * MARKS - 1)] == [1, 2, 5 * MARKS - 1]
+    marks.forget()
+    assert (len(marks.ends), marks.room) == (1, MARKS)
+    assert marks.at(50 * MARKS - 10) == (5 * MARKS - 1, 5 * MARKS - 1)
+    for packet in range(5 * MARKS, 5 * MARKS + 3 * MOST_MARKS):
+        marks.add(10 * packet, packet, packet)
+        if len(marks.ends) > marks.room:
+            marks.thin()
+    assert len(marks.ends) <= 2 * MOST_MARKS
+    assert marks.at(10 * (5 * MARKS + 3 * MOST_MARKS - 1))[0] == 5 * MARKS + 3 * MOST_MARKS - 1

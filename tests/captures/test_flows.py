@@ -21,9 +21,9 @@ from amqp_sansio.captures import flows
 from amqp_sansio.captures.conversation import Conversation, Heard, observers
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.layers import IN_TWO
-from amqp_sansio.captures.packet import Packet
 from amqp_sansio.captures.rows import Row, transcript
 from amqp_sansio.captures.verdicts import verdicts
+from amqp_sansio.captures.walk import Packet
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events.observed import Note
 from amqp_sansio.kernel.build import COMPILED

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.wire.strategies import CODED, COMMANDS, things
 
-from amqp_sansio.captures.json_values import Json, compact, fields, fields_text, plain, struct, struct_text, text_of
+from amqp_sansio.captures.json_values import Json, compact, fields, fields_text, plain, struct, struct_text
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.connection import SecureOk, StartOk
@@ -106,11 +106,3 @@ def test_secrets_and_what_is_unknown_as_text() -> None:
     assert fields_text(said, False) == compact(fields(said, False)) == '{"mechanism":"PLAIN","response":7,"locale":"en_US"}'
     unknown = UnknownStruct(4, 99, b"\x01")
     assert struct_text(unknown) == compact(struct(unknown))
-
-
-@pytest.mark.parametrize(
-    ("octets", "text"),
-    [(None, None), (b"", ""), (b"orders", "orders"), (b"\xff", "0xff"), (b"a\nb", "0x610a62"), (b"0x41", "0x30783431")],
-)
-def test_octets_are_text_where_they_can_be_and_never_taken_for_hex(octets: bytes | None, text: str | None) -> None:
-    assert text_of(octets) == text

@@ -13,9 +13,9 @@ from tests.captures.build import Record, pcap, pcapng, write
 
 from amqp_sansio.captures import pcap as walks
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.packet import MAX_PACKET_OCTETS, Packet
 from amqp_sansio.captures.pcap import HEADER_OCTETS, MOST_ZEROS, ONLY_ZEROS, PcapWalk, pcap_walk
 from amqp_sansio.captures.reader import read_packets
+from amqp_sansio.captures.walk import MAX_PACKET_OCTETS, Packet
 
 PACKETS = [Record(1, bytes([number]) * (60 + number), 60 + number, 1_700_000_000_123_456_789 + number) for number in range(5)]
 

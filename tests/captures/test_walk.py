@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.captures.walk import CHAIN_OCTETS, CHAIN_REACH, CHAIN_RECORDS, Chains, long_enough
+from amqp_sansio.captures.walk import CHAIN_OCTETS, CHAIN_REACH, CHAIN_RECORDS, MAX_PACKET_OCTETS, Chains, Packet, long_enough
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,12 @@ def test_what_joins_a_broken_chain_knows_its_end(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("amqp_sansio.captures.walk.CHAINS_REMEMBERED", 3)
     chains.broke([1], 2, 0)
     assert (chains.end(10), chains.end(1)) == (None, (2, 1))
+
+
+def test_a_packet_is_what_was_captured() -> None:
+    packet = Packet(number=1, time=0, link=1, data=b"ab", original=60, offset=24)
+    assert packet == (1, 0, 1, b"ab", 60, 24)
+
+
+def test_the_largest_packets_of_the_tools_are_below_the_limit() -> None:
+    assert MAX_PACKET_OCTETS > 600_000

@@ -15,10 +15,10 @@ import pyarrow.dataset as ds
 from tests.captures.packets import Row, by_connection, gathered, packet_rows, replayed
 from tests.captures.rowwise import end_to_end
 
-from amqp_sansio.captures.packet import Packet
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import END_TO_END, TABLES
+from amqp_sansio.captures.walk import Packet
 from amqp_sansio.spark.envelope import arrow_schema
 from bench.traffic import make
 

@@ -8,9 +8,9 @@ from os import PathLike
 
 from amqp_sansio.captures.conversation import Finding, observers
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import Verdict, verdicts
+from amqp_sansio.captures.walk import Warn
 from amqp_sansio.dialects import readable
 from amqp_sansio.errors import AmqpError
 
@@ -41,8 +41,4 @@ def check_capture(
         chosen = readable(dialects)
     except KeyError as error:
         raise AmqpError(f"no dialect is called {error.args[0]!r}") from None
-    return verdicts(os.fspath(path), observers(strict, dialects=chosen), ports, warn or _ignore, ReplayOptions())
-
-
-def _ignore(_: str) -> None:
-    """Drops warnings."""
+    return verdicts(os.fspath(path), observers(strict, dialects=chosen), ports, warn or (lambda text: None), ReplayOptions())

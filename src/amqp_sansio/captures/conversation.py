@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
-from amqp_sansio.captures.packet import MOST_MARKS, Marks
+from amqp_sansio.captures.replay.rows import Properties, properties_of
 from amqp_sansio.captures.withheld import COMPARED_OCTETS
 from amqp_sansio.dialects import DIALECTS, Dialect
+from amqp_sansio.engine.checker import Answered, Transfers
 from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.ledger.credit import Subscriptions
 from amqp_sansio.spec.connection import TuneOk
 from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.layouts.layout import Headers, Sift
 
 CLIENT: Final = "C"
 SERVER: Final = "S"
@@ -39,6 +42,62 @@ def _as_server(head: bytes) -> bool:
     return head[_START_AT : _START_AT + 2] == _START and head[_HEADER_OCTETS : _HEADER_OCTETS + 1] != _METHOD
 
 
+MARKS: Final = 64
+"""Packets per direction whose positions are remembered, even if nothing unfinished began in them."""
+MOST_MARKS: Final = 4096
+"""The most packets per direction remembered for unfinished units; beyond it older ones are thinned out."""
+
+
+class Marks:
+    """Where the octets of each packet end in a stream."""
+
+    __slots__ = ("_near", "ends", "packets", "room", "times")
+
+    def __init__(self) -> None:
+        self.ends: list[int] = []
+        self.packets: list[int] = []
+        self.times: list[int] = []
+        self._near = (0, 0, 0, 0)
+        """The last lookup: from, to, packet, time."""
+        self.room = MARKS
+        """How many marks are kept before checking whether they are still needed."""
+
+    def add(self, end: int, packet: int, time: int) -> None:
+        """Adds the next packet, whose octets end at `end`."""
+        if self.packets and packet < self.packets[-1]:  # it waited for an earlier octet that was captured later
+            packet, time = self.packets[-1], self.times[-1]
+        self.ends.append(end)
+        self.packets.append(packet)
+        self.times.append(time)
+
+    def forget(self) -> None:
+        """Drops all but the last octet's mark."""
+        del self.ends[:-1], self.packets[:-1], self.times[:-1]
+        self.room = MARKS
+
+    def thin(self) -> None:
+        """Makes room while all marks may be needed: when there is none left, drops every other one of the older half, whose
+        octets then count to the packet after it."""
+        if len(self.ends) < 2 * MOST_MARKS:
+            self.room = min(2 * len(self.ends), 2 * MOST_MARKS - 1)
+            return
+        self._near = (0, 0, 0, 0)
+        for column in (self.ends, self.packets, self.times):
+            del column[1:MOST_MARKS:2]  # the first stays, for the start of an opaque direction
+
+    def at(self, end: int) -> tuple[int, int]:
+        """Returns the packet that contained the octet before `end`, and its time."""
+        low, high, packet, time = self._near
+        if low < end <= high:
+            return packet, time
+        ends = self.ends
+        index = min(bisect_left(ends, end), len(ends) - 1)
+        if index < 0:
+            return 0, 0
+        self._near = ends[index - 1] if index else 0, ends[index], self.packets[index], self.times[index]
+        return self.packets[index], self.times[index]
+
+
 class Witness(Protocol):
     """The interface of an Observer (engine/observer.py) as captures use it."""
 
@@ -53,13 +112,12 @@ class Witness(Protocol):
     def _family(self) -> str: ...
     def _reads(self, header: bytes) -> bool: ...
     def _read_nothing(self, reason: str) -> None: ...
+    def read_headers(self, sift: Sift[Properties]) -> Headers[Properties]: ...
+    def next_alike(self, headers: Headers[Properties], head: int = 0) -> Transfers[Properties] | Answered | None: ...
     def unfinished(self, speaker: Speaker) -> int | None:
         """Returns where the earliest unfinished unit ends so far, a lower bound for the end of every later event; None when
         idle."""
 
-
-Many: TypeAlias = Callable[["Conversation", Witness], None]
-"""Takes batches from a witness until the next event has to be taken by itself."""
 
 MakeWitness: TypeAlias = Callable[[bool], Witness]
 """Makes an observer; the argument says whether the capture begins in the middle of the conversation."""
@@ -77,6 +135,24 @@ class Heard(NamedTuple):
     said: Observation
     start: int
     end: int
+
+
+class Hearer:
+    """Takes what a conversation reports."""
+
+    __slots__ = ()
+
+    def hear(self, heard: Heard) -> None:
+        """Takes an observation."""
+        raise NotImplementedError
+
+    def transfers(self, run: Transfers[Properties]) -> None:
+        """Takes consecutive messages, as `hear` would one by one."""
+        raise NotImplementedError
+
+    def answered(self, answer: Answered) -> None:
+        """Takes answers to messages, as `hear` would."""
+        raise NotImplementedError
 
 
 NOBODY: Final = "the beginning is missing, and both ends have a server's port: nobody knows which side is the server"
@@ -106,6 +182,9 @@ class Conversation:
     """Whether it is perhaps the connection before it, captured again."""
     _closing = False
     _differing = 0  # a bit for each side
+    _hearer: Hearer | None = None
+    _head = 0
+    """How many octets of each body `transfers` gets."""
     sums: list[int] = [-1, -1, 0, 0]  # noqa: RUF012 -- what is below 0 stays as it is
     """The number of octets of each side, from its first one on, that a checksum covers, and the checksums (see `repeats`); `~`
     that number once a gap follows them, or in the state of an earlier version."""
@@ -113,7 +192,8 @@ class Conversation:
     def __init__(self, make: MakeWitness, tell: Callable[[Conversation, Heard], None]) -> None:
         self._make: Final = make
         self._tell: Final = tell
-        self.many: Many | None = None
+        self.many: Headers[Properties] | None = None
+        """Reads headers of messages, for `transfers`."""
         self._witness: Witness | None = None
         self.client = 0
         self.server: int | None = None
@@ -189,6 +269,16 @@ class Conversation:
         """Returns the observer's book of the subscriptions of the session on a channel; None: there is none.  Not to be
         kept."""
         return None if self._witness is None else self._witness._books(channel)
+
+    def report_to(self, hearer: Hearer, headers: Headers[Properties] | None, head: int = 0) -> Headers[Properties]:
+        """Reports to `hearer` from now on, transfers that are alike at once, with `head` octets of each body.
+
+        `headers` is what this has returned for another conversation.
+        """
+        assert self._witness is not None
+        self._hearer, self._head = hearer, head
+        self.many = headers or self._witness.read_headers(properties_of)
+        return self.many
 
     # The sink of a Flow.
 
@@ -417,7 +507,8 @@ class Conversation:
             self._tidy(side)
 
     def tidy(self) -> None:
-        """Drops what will not be asked for any more."""
+        """Drops what will not be asked for any more, and its hearer."""
+        self._hearer = self.many = None
         if self._witness is not None:
             self._tidy(0)
             self._tidy(1)
@@ -441,10 +532,14 @@ class Conversation:
         """Reports all pending observations.  `ending`: notes are about the end of the stream, not its last octet."""
         witness = self._witness
         assert witness is not None
-        many = self.many
         while True:
-            if many is not None:
-                many(self, witness)
+            hearer, many = self._hearer, self.many
+            if hearer is not None and many is not None:
+                while (found := witness.next_alike(many, self._head)) is not None:
+                    if isinstance(found, Answered):
+                        hearer.answered(found)
+                    else:
+                        hearer.transfers(found)
             event = witness.next_event()
             if event is None:
                 break
@@ -459,7 +554,11 @@ class Conversation:
                     self.dialect = said.version
             elif isinstance(said, OpaqueSeen):
                 self._closing = True  # heartbeats are indistinguishable from here on
-            self._tell(self, Heard(packet, time, speaker, said, start, end))
+            heard = Heard(packet, time, speaker, said, start, end)
+            if hearer is None:
+                self._tell(self, heard)
+            else:
+                hearer.hear(heard)
 
     # Silence.
 
@@ -486,7 +585,11 @@ class Conversation:
 
     def _note(self, side: int, rule: str, text: str) -> None:
         at = self._offsets[side]
-        self._tell(self, Heard(self.packet, self.time, self._name(side), Note(rule, text), at, at))
+        heard = Heard(self.packet, self.time, self._name(side), Note(rule, text), at, at)
+        if self._hearer is None:
+            self._tell(self, heard)
+        else:
+            self._hearer.hear(heard)
 
 
 def observers(strict: bool = False, frames: bool = False, dialects: Sequence[Dialect[Codec]] = DIALECTS) -> MakeWitness:

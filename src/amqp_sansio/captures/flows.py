@@ -9,10 +9,9 @@ import struct
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
-from ipaddress import IPv6Address
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Many
+from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness
 from amqp_sansio.captures.layers import (
     CUT,
     FRAGMENT,
@@ -22,12 +21,13 @@ from amqp_sansio.captures.layers import (
     Inside,
     LeftOut,
     TcpIn,
+    host,
     innermost,
     tcp_in,
     unknown_link,
 )
-from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
+from amqp_sansio.captures.walk import Packet, Warn
 from amqp_sansio.captures.withheld import BEGINNINGS, NOTHING, Beginning, Repeat, Said, Withheld
 from amqp_sansio.kernel.serials import serial_diff
 from amqp_sansio.kernel.snapshots import typed
@@ -103,9 +103,7 @@ class Past(NamedTuple):
 
 def address(octets: bytes, port: int) -> str:
     """Formats an address and port for people: 127.0.0.1:5672, [::1]:5672."""
-    if len(octets) == 4:
-        return f"{octets[0]}.{octets[1]}.{octets[2]}.{octets[3]}:{port}"
-    return f"[{IPv6Address(octets).compressed}]:{port}"
+    return f"{host(octets)}:{port}" if len(octets) == 4 else f"[{host(octets)}]:{port}"
 
 
 class Listener:
@@ -126,8 +124,6 @@ class Listener:
         self._tell: Final = tell
         self.hears: Final = self._heard
         """Called with what conversations report."""
-        self.many: Many | None = None
-        """Takes batches from the witness of a conversation, where that is possible."""
         self.floors = True
         """Whether `floor` will be used."""
         self._say_ended: Final = ended
@@ -328,12 +324,6 @@ class Listener:
             talk.conversation.data(0, octets, self._packet, self._time)
         self._after(talk)
 
-    @property
-    def talking(self) -> Talk:
-        """The connection of the present packet."""
-        assert self._talking is not None
-        return self._talking
-
     def steady(self, key: Key) -> Talk | None:
         """Returns the conversation on these ports if it is in its steady state: nothing waits, nothing ends."""
         talk = self._talks.get(key)
@@ -455,7 +445,6 @@ class Listener:
     def _begin(self, key: Key, flags: int, asked: tuple[int, ...] | None = None) -> Talk:
         """Begins a connection, with a SYN or without."""
         conversation = Conversation(self.make, self.hears)
-        conversation.many = self.many
         talk = Talk(conversation, key, bool(flags & SYN or key in self._past), (self._packet, self._time))
         if not flags & SYN:
             ours = self._asked(key) if asked is None else asked
@@ -561,6 +550,7 @@ class Listener:
         if conversation.recognised:
             self._baptise(talk)
             self._say_ended(talk)
+            conversation.tidy()
 
 
 def _remembered(talk: Talk, foreign: bool) -> Past:

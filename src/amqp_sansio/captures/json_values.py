@@ -21,18 +21,6 @@ from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import OpaqueValue, UnknownStruct
 
-
-def text_of(octets: bytes | None) -> str | None:
-    """Returns octets that are nearly always text as text; others as hex digits after 0x."""
-    if octets is None:
-        return None
-    try:
-        text = octets.decode()
-    except UnicodeDecodeError:
-        return "0x" + octets.hex()
-    return text if text.isprintable() and not text.startswith("0x") else "0x" + octets.hex()
-
-
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
 IPS: Final = frozenset((0x0800, 0x86DD))
@@ -319,6 +320,11 @@ def payload_of(data: bytes, at: int) -> Carried | None:
         kind = data[start]
         start += size
     return Carried(kind, start, later, more)
+
+
+def host(octets: bytes) -> str:
+    """Formats an address of 4 or 16 octets."""
+    return f"{octets[0]}.{octets[1]}.{octets[2]}.{octets[3]}" if len(octets) == 4 else IPv6Address(octets).compressed
 
 
 class TcpIn(NamedTuple):

@@ -47,6 +47,11 @@ class Located(NamedTuple):
         """Returns the location as one text that `located` takes."""
         return self.base + self.path
 
+    def make_folder(self, path: str) -> None:
+        """Creates a folder, and those above it, in this file system."""
+        if not self.base.startswith("s3:"):  # S3 has no folders, and an empty object in place of one would stay
+            self.system.create_dir(path, recursive=True)
+
 
 def local(place: str) -> str | None:
     """Returns the local path of a path or a `file:` URI; None for a URI of another file system.

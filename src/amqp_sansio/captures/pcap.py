@@ -7,8 +7,7 @@ import struct
 from statistics import median_low
 from typing import Final, NamedTuple
 
-from amqp_sansio.captures.packet import MAX_PACKET_OCTETS, Packet
-from amqp_sansio.captures.walk import ENDS, Chains, Octets, Run, long_enough
+from amqp_sansio.captures.walk import ENDS, MAX_PACKET_OCTETS, Chains, Octets, Packet, Run, long_enough
 
 MAGICS: Final[dict[bytes, tuple[str, int]]] = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),

@@ -6,8 +6,7 @@ import re
 import struct
 from typing import Final, NamedTuple
 
-from amqp_sansio.captures.packet import MAX_PACKET_OCTETS, Packet
-from amqp_sansio.captures.walk import ENDS, Chains, Octets, Run, long_enough
+from amqp_sansio.captures.walk import ENDS, MAX_PACKET_OCTETS, Chains, Octets, Packet, Run, long_enough
 
 MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 MAX_BLOCK_OCTETS: Final = 16 * 1024 * 1024

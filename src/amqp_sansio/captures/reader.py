@@ -15,11 +15,10 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import is_remote
-from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.pcap import HEADER_OCTETS, MAGICS, RECORD_OCTETS, pcap_walk
 from amqp_sansio.captures.pcapng import MAGIC, MAX_BLOCK_OCTETS, PcapngWalk
 from amqp_sansio.captures.source import no_capture, open_capture
-from amqp_sansio.captures.walk import CHAIN_REACH, ENDS, Octets, Walk
+from amqp_sansio.captures.walk import CHAIN_REACH, ENDS, Octets, Packet, Walk, Warn
 
 STRETCH_OCTETS: Final = 4 * 1024 * 1024
 """Octets of the file in one stretch, not counting the last record."""

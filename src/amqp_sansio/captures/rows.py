@@ -11,8 +11,8 @@ from amqp_sansio.captures.conversation import Heard, MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.json_values import Json, fields, struct
-from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.reader import Told, read_packets
+from amqp_sansio.captures.walk import Warn
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, MethodSeen, OpaqueSeen
 from amqp_sansio.kernel.value import Value

@@ -111,15 +111,20 @@ SCHEMA_VERSION: Final = 2
 PARTITIONS: Final = ("capture_date", "broker")
 """The columns that become folders on disk, in this order."""
 
+
+def _filled(name: str, kind: Type, text: str, unit: str = "") -> Column:
+    """Returns a column that is never null."""
+    return Column(name, kind, text, unit, nullable=False)
+
+
 COMMON: Final = (
-    Column("capture", Type.STRING, "The capture in which the connection was first heard.", nullable=False),
-    Column("broker", Type.STRING, "Name given to the broker, otherwise its address and port.", nullable=False),
-    Column("capture_date", Type.DATE, "Day (UTC) of `ts`.", nullable=False),
-    Column(
+    _filled("capture", Type.STRING, "The capture in which the connection was first heard."),
+    _filled("broker", Type.STRING, "Name given to the broker, otherwise its address and port."),
+    _filled("capture_date", Type.DATE, "Day (UTC) of `ts`."),
+    _filled(
         "connection",
         Type.LONG,
         "One TCP connection: hash of addresses, ports, how often they were used before, and the SYN or first packet.",
-        nullable=False,
     ),
 )
 """The first columns of every table."""
@@ -129,16 +134,17 @@ def _passed(name: str, text: str) -> Column:
     return Column(name, Type.LONG, text, "ns")
 
 
-def _ts(text: str) -> tuple[Column, Column]:
-    return exactly("ts", text, nullable=False)
+def _table(name: str, row: str, text: str, ts: str, columns: tuple[Column, ...], default: bool = True) -> Table:
+    """Returns a table with the common columns, a time and these columns; `ts` says when that is."""
+    return Table(name, row, text, (*COMMON, *exactly("ts", ts, nullable=False), *columns), default)
 
 
-_DIRECTION: Final = Column("direction", Type.STRING, "The speaker: C the client, S the server.", nullable=False)
+_DIRECTION: Final = _filled("direction", Type.STRING, "The speaker: C the client, S the server.")
 _SESSION: Final = Column("session", Type.STRING, "Name of the session; hex digits after 0x if it is not text; null unknown.")
-_CHANNEL: Final = Column("channel", Type.INT, "Channel.", nullable=False)
+_CHANNEL: Final = _filled("channel", Type.INT, "Channel.")
 _FILE: Final = Column("file_id", Type.INT, "File of the packet: its place in the manifest's list.")
 _OFFSET: Final = Column("file_offset", Type.LONG, "Where the packet's record starts in the file, uncompressed.", "octets")
-_STREAM: Final = Column("stream_offset", Type.LONG, "Where it starts in what the speaker said.", "octets", nullable=False)
+_STREAM: Final = _filled("stream_offset", Type.LONG, "Where it starts in what the speaker said.", "octets")
 
 
 def _count(name: str, text: str, unit: str = "", nullable: bool = False) -> Column:
@@ -150,25 +156,23 @@ def _counts(name: str, text: str, unit: str = "") -> tuple[Column, Column]:
     return _count(f"{name}_by_client", text.format("client"), unit), _count(f"{name}_by_server", text.format("server"), unit)
 
 
-CONNECTIONS: Final = Table(
+CONNECTIONS: Final = _table(
     "connections",
     "AMQP connection",
     "Client and server, what they agreed on, how it ended, how much they sent.",
+    "First packet.",
     (
-        *COMMON,
-        *_ts("First packet."),
-        Column("name", Type.STRING, "client>server#n, n counting those on the same ports that spoke AMQP.", nullable=False),
-        Column("client", Type.STRING, "Address and port of the client.", nullable=False),
-        Column("server", Type.STRING, "Address and port of the server.", nullable=False),
+        _filled("name", Type.STRING, "client>server#n, n counting those on the same ports that spoke AMQP."),
+        _filled("client", Type.STRING, "Address and port of the client."),
+        _filled("server", Type.STRING, "Address and port of the server."),
         Column("protocol", Type.STRING, "Version of AMQP, from the protocol header; null unknown."),
-        Column("from_start", Type.BOOL, "Whether the capture has its first octet.", nullable=False),
+        _filled("from_start", Type.BOOL, "Whether the capture has its first octet."),
         at("ended_at", "Last packet.", nullable=False),
         at("opened_at", "When the server said open-ok."),
-        Column(
+        _filled(
             "ending",
             Type.STRING,
             "How it ended: close (agreed), eof (TCP only), reset, open (it had not ended in the capture).",
-            nullable=False,
         ),
         Column("close_by", Type.STRING, "Who said connection.close first: C or S."),
         Column("close_code", Type.INT, "Its reply-code."),
@@ -187,32 +191,30 @@ CONNECTIONS: Final = Table(
         *_counts("frames", "Frames that the {} sent."),
         *_counts("commands", "Commands that the {} sent."),
         *_counts("transfers", "Messages that the {} sent."),
-        Column("verbs_by_client", Type.COUNTS, "How often the client said each control and command.", nullable=False),
-        Column("verbs_by_server", Type.COUNTS, "How often the server said each control and command.", nullable=False),
+        _filled("verbs_by_client", Type.COUNTS, "How often the client said each control and command."),
+        _filled("verbs_by_server", Type.COUNTS, "How often the server said each control and command."),
         _count("violations", "Violations by either side."),
         _count("notes", "Notes, which accuse nobody."),
         Column("not_judged", Type.STRING, "Why nothing in it was judged: TLS, another version, no frame; null: it was."),
     ),
 )
 
-SESSIONS: Final = Table(
+SESSIONS: Final = _table(
     "sessions",
     "attachment of a session to a channel",
     "From attach to detach or to the end of the capture; with the messages whose fate is in doubt.",
+    "Attach; where that is missing, the first word on the channel.",
     (
-        *COMMON,
-        *_ts("Attach; where that is missing, the first word on the channel."),
         _SESSION,
         _CHANNEL,
         at("attached_at", "When it was confirmed (session.attached)."),
         at("detach_at", "When either side first said session.detach."),
         at("ended_at", "When it ended: detached, or the last packet of the connection.", nullable=False),
-        Column(
+        _filled(
             "ending",
             Type.STRING,
             "detached; refused (the attach was); connection (it ended or broke with the session attached); open (it had not"
             " ended in the capture); unknown (octets are missing).",
-            nullable=False,
         ),
         Column("detach_by", Type.STRING, "Who said session.detach first: C or S."),
         Column("detach_code", Type.INT, "Code of session.detached."),
@@ -236,33 +238,31 @@ SESSIONS: Final = Table(
     ),
 )
 
-COMMANDS: Final = Table(
+COMMANDS: Final = _table(
     "commands",
     "command, transfers included",
     "What was asked for and when it was complete.",
+    "First octet.",
     (
-        *COMMON,
-        *_ts("First octet."),
         _DIRECTION,
         _SESSION,
         _CHANNEL,
         Column("command_id", Type.LONG, "Id in its sender's stream; null unknown."),
-        Column("verb", Type.STRING, 'Class and name, "message.transfer"; numbers where it has no name.', nullable=False),
-        Column("sync", Type.BOOL, "Whether prompt completion was asked for.", nullable=False),
-        Column("whole", Type.BOOL, "Whether it came whole and could be read.", nullable=False),
+        _filled("verb", Type.STRING, 'Class and name, "message.transfer"; numbers where it has no name.'),
+        _filled("sync", Type.BOOL, "Whether prompt completion was asked for."),
+        _filled("whole", Type.BOOL, "Whether it came whole and could be read."),
         Column("arguments", Type.STRING, "Its fields as JSON; null for transfers, which `messages` describes."),
-        Column("octets", Type.INT, "Size with header and body, without frame headers.", "octets", nullable=False),
+        _filled("octets", Type.INT, "Size with header and body, without frame headers.", "octets"),
         at("last_octet_at", "Last octet.", nullable=False),
         at("completed_at", "When the other side said that it is complete."),
         _passed("complete_latency_ns", "`completed_at` - `last_octet_at`, counted in nanoseconds; null where time went back."),
         at("result_at", "When its result came."),
         Column("result", Type.STRING, "Its result as JSON."),
-        Column(
+        _filled(
             "outcome",
             Type.STRING,
             "completed; refused (execution.exception names it); open (no answer until the end: in doubt); unknown"
             " (octets are missing, or its beginning is).",
-            nullable=False,
         ),
         Column("error_code", Type.INT, "Why it was refused."),
         Column("error_text", Type.STRING, "Why it was refused, in the words of who refused."),
@@ -272,13 +272,12 @@ COMMANDS: Final = Table(
     ),
 )
 
-MESSAGES: Final = Table(
+MESSAGES: Final = _table(
     "messages",
     "transfer, in either direction",
     "C: published to the broker. S: delivered by it. What became of it and when.",
+    "First octet of the transfer: when it was sent.",
     (
-        *COMMON,
-        *_ts("First octet of the transfer: when it was sent."),
         _DIRECTION,
         _SESSION,
         _CHANNEL,
@@ -296,8 +295,8 @@ MESSAGES: Final = Table(
         Column("ttl_ms", Type.LONG, "Time to live.", "ms"),
         Column("accept_mode", Type.STRING, "explicit or none; null unknown."),
         Column("acquire_mode", Type.STRING, "pre-acquired or not-acquired; null unknown."),
-        Column("header_octets", Type.INT, "Size of its header segment.", "octets", nullable=False),
-        Column("body_octets", Type.INT, "Size of its body.", "octets", nullable=False),
+        _filled("header_octets", Type.INT, "Size of its header segment.", "octets"),
+        _filled("body_octets", Type.INT, "Size of its body.", "octets"),
         Column("body_head", Type.BINARY, "First octets of its body, if they were asked for (--payload head:N)."),
         at("first_octet_at", "First octet of its header or body: the packet that ended the command."),
         *exactly("last_octet_at", "Last octet.", nullable=False),
@@ -308,12 +307,11 @@ MESSAGES: Final = Table(
         at("completed_at", "When its recipient said that the transfer is complete."),
         at("settled_at", "When its fate was sealed: accepted, rejected, released, or complete where no accept is asked for."),
         _passed("settle_latency_ns", "`settled_at` - `last_octet_at`, counted in nanoseconds; null where time went back."),
-        Column(
+        _filled(
             "outcome",
             Type.STRING,
             "accepted, rejected, released; completed (no accept came or was asked for); refused (execution.exception names it);"
             " open (no answer until the end: in doubt); unknown (octets are missing, or its beginning is).",
-            nullable=False,
         ),
         Column("reject_code", Type.INT, "Code of message.reject."),
         Column("reject_text", Type.STRING, "Its text."),
@@ -327,24 +325,22 @@ MESSAGES: Final = Table(
     ),
 )
 
-CREDIT: Final = Table(
+CREDIT: Final = _table(
     "credit",
     "change of the credit of a subscription",
     "Grants, stops, and the moments at which credit ran out and came back. Deliveries in between have no row.",
+    "When it was sent; for exhausted: the delivery that used the last credit.",
     (
-        *COMMON,
-        *_ts("When it was sent; for exhausted: the delivery that used the last credit."),
-        Column("direction", Type.STRING, "The subscriber, to whom credit belongs: C or S.", nullable=False),
+        _filled("direction", Type.STRING, "The subscriber, to whom credit belongs: C or S."),
         _SESSION,
         _CHANNEL,
-        Column("destination", Type.STRING, "Name of the subscription.", nullable=False),
+        _filled("destination", Type.STRING, "Name of the subscription."),
         Column("queue", Type.STRING, "Its queue; null unknown."),
-        Column(
+        _filled(
             "event",
             Type.STRING,
             "subscribe, flow, stop, flush, set-flow-mode, cancel; exhausted; refilled (a window moved up from zero);"
             " end (the session or the capture ended with credit at zero).",
-            nullable=False,
         ),
         Column("unit", Type.STRING, "Of flow: message or byte."),
         Column("value", Type.LONG, "Of flow; 4294967295 without limit."),
@@ -357,39 +353,36 @@ CREDIT: Final = Table(
     ),
 )
 
-TRANSACTIONS: Final = Table(
+TRANSACTIONS: Final = _table(
     "transactions",
     "local transaction (class tx)",
     "From tx.select or the end of the one before to commit or rollback; the last one of a session is usually open and empty.",
+    "First command in it; where there is none, its end.",
     (
-        *COMMON,
-        *_ts("First command in it; where there is none, its end."),
         _SESSION,
         _CHANNEL,
-        Column("transaction", Type.LONG, "Number in its session, from 1.", nullable=False),
+        _filled("transaction", Type.LONG, "Number in its session, from 1."),
         at("ended_at", "When commit or rollback was sent."),
         at("completed_at", "When that was complete."),
         _passed("latency_ns", "`completed_at` - `ended_at`, counted in nanoseconds; null where time went back."),
-        Column(
+        _filled(
             "outcome",
             Type.STRING,
             "committed; rolled-back; in-doubt (commit has no answer); refused; abandoned (the session"
             " ended, which rolls back); open (the capture ended); unknown (octets are missing).",
-            nullable=False,
         ),
         _count("transfers", "Messages published in it."),
         _count("accepts", "Deliveries accepted in it."),
     ),
 )
 
-DTX: Final = Table(
+DTX: Final = _table(
     "dtx",
     "branch of a distributed transaction, as one connection speaks of it",
     "What one connection asked of the branch and heard; the view `branches` puts connections together.",
+    "When it was first named.",
     (
-        *COMMON,
-        *_ts("When it was first named."),
-        Column("xid", Type.STRING, "format:global-id:branch-id, the ids in hex digits.", nullable=False),
+        _filled("xid", Type.STRING, "format:global-id:branch-id, the ids in hex digits."),
         at("start_at", "First dtx.start."),
         at("end_at", "Last dtx.end."),
         *exactly("prepare_at", "dtx.prepare."),
@@ -399,14 +392,13 @@ DTX: Final = Table(
         Column("one_phase", Type.BOOL, "Whether commit asked for one phase."),
         Column("timeout_s", Type.LONG, "The last dtx.set-timeout.", "s"),
         Column("status", Type.STRING, "XA status of the last result: ok, rbrollback, rbtimeout, heurhaz, ... ."),
-        Column(
+        _filled(
             "outcome",
             Type.STRING,
             "committed; rolled-back; read-only; timed-out; heuristic; forgotten; prepared; active (started, not prepared);"
             " failed (marked to be rolled back); unknown.",
-            nullable=False,
         ),
-        Column("in_doubt", Type.BOOL, "Prepared without a decision heard, or decided without a result heard.", nullable=False),
+        _filled("in_doubt", Type.BOOL, "Prepared without a decision heard, or decided without a result heard."),
         _count("starts", "dtx.start, joins and resumes included."),
         _count("transfers", "Messages published in it."),
         _count("accepts", "Deliveries accepted in it."),
@@ -414,19 +406,18 @@ DTX: Final = Table(
     ),
 )
 
-VIOLATIONS: Final = Table(
+VIOLATIONS: Final = _table(
     "violations",
     "thing found: a violation, a note, or damage of a file",
     "Who broke which rule, the offending word and the legal ones; notes accuse nobody.",
+    "The packet.",
     (
-        *COMMON,
-        *_ts("The packet."),
         Column("direction", Type.STRING, "Who said it: C or S; null for damage of a file."),
-        Column("level", Type.STRING, "violation (accuses the speaker), note (nobody), damage (a file).", nullable=False),
-        Column("rule", Type.STRING, "Path of the specification's rule, or a short name.", nullable=False),
-        Column("said", Type.STRING, "The offending word.", nullable=False),
-        Column("legal", Type.STRINGS, "The legal words.", nullable=False),
-        Column("text", Type.STRING, "One sentence.", nullable=False),
+        _filled("level", Type.STRING, "violation (accuses the speaker), note (nobody), damage (a file)."),
+        _filled("rule", Type.STRING, "Path of the specification's rule, or a short name."),
+        _filled("said", Type.STRING, "The offending word."),
+        _filled("legal", Type.STRINGS, "The legal words."),
+        _filled("text", Type.STRING, "One sentence."),
         Column("code", Type.INT, "Error code that goes with it; 0 none."),
         Column("channel", Type.INT, "Channel, if one is concerned."),
         Column("stream_offset", Type.LONG, "Where it is in what the speaker said.", "octets"),
@@ -435,17 +426,16 @@ VIOLATIONS: Final = Table(
     ),
 )
 
-CONTROLS: Final = Table(
+CONTROLS: Final = _table(
     "controls",
     "control",
     "What connection and sessions are run with: opening, attach, detach, command-point, close and so on.  Of completed,"
     " known-completed, confirmed, flush and heartbeat only the eight before and after a violation; `connections` counts all.",
+    "The packet that brought its last octet.",
     (
-        *COMMON,
-        *_ts("The packet that brought its last octet."),
         _DIRECTION,
         _CHANNEL,
-        Column("verb", Type.STRING, 'Class and name, "session.attach"; numbers where it has no name.', nullable=False),
+        _filled("verb", Type.STRING, 'Class and name, "session.attach"; numbers where it has no name.'),
         Column("arguments", Type.STRING, "Its fields as JSON, of secret ones their length in octets; null: it cannot be read."),
         _STREAM,
         _FILE,
@@ -453,23 +443,22 @@ CONTROLS: Final = Table(
     ),
 )
 
-FRAMES: Final = Table(
+FRAMES: Final = _table(
     "frames",
     "frame",
     "Every frame as it was cut; much, so only on request.",
+    "The packet that brought its last octet.",
     (
-        *COMMON,
-        *_ts("The packet that brought its last octet."),
         _DIRECTION,
         _STREAM,
         _CHANNEL,
-        Column("track", Type.INT, "0 controls, 1 commands.", nullable=False),
-        Column("type", Type.STRING, "control, command, header or body.", nullable=False),
-        Column("first_segment", Type.BOOL, "Flag B.", nullable=False),
-        Column("last_segment", Type.BOOL, "Flag E.", nullable=False),
-        Column("first_frame", Type.BOOL, "Flag b.", nullable=False),
-        Column("last_frame", Type.BOOL, "Flag e.", nullable=False),
-        Column("octets", Type.INT, "Its size, with the frame header.", "octets", nullable=False),
+        _filled("track", Type.INT, "0 controls, 1 commands."),
+        _filled("type", Type.STRING, "control, command, header or body."),
+        _filled("first_segment", Type.BOOL, "Flag B."),
+        _filled("last_segment", Type.BOOL, "Flag E."),
+        _filled("first_frame", Type.BOOL, "Flag b."),
+        _filled("last_frame", Type.BOOL, "Flag e."),
+        _filled("octets", Type.INT, "Its size, with the frame header.", "octets"),
         Column("verb", Type.STRING, "What the first frame of a control or command says."),
         _FILE,
         _OFFSET,
@@ -495,9 +484,9 @@ END_TO_END: Final = Table(
     " began later (a clock that stepped back, clocks that disagree, a message passed on under its id) the first of them"
     " counts, without a latency. Without any there is no row.",
     (
-        Column("message_id", Type.STRING, "UUID that its publisher gave it.", nullable=False),
-        Column("published_on", Type.LONG, "Connection of the publisher.", nullable=False),
-        Column("delivered_on", Type.LONG, "Connection of the consumer.", nullable=False),
+        _filled("message_id", Type.STRING, "UUID that its publisher gave it."),
+        _filled("published_on", Type.LONG, "Connection of the publisher."),
+        _filled("delivered_on", Type.LONG, "Connection of the consumer."),
         Column("queue", Type.STRING, "Queue that it was delivered from; null unknown."),
         Column("redelivered", Type.BOOL, "Whether the broker says that somebody may have had it."),
         *exactly("published_at", "First octet of the publication.", nullable=False),
@@ -553,32 +542,30 @@ def former_names(table: Table) -> tuple[str, ...]:
 
 
 PACKETS: Final = (
-    Column("capture", Type.STRING, "path of the capture file, as it was found", nullable=False),
-    Column("file_id", Type.INT, "number of the file among those read together, in the order of their names", nullable=False),
-    Column("offset", Type.LONG, "where the packet's record starts: octets of the file, decompressed", nullable=False),
-    Column("ts_ns", Type.LONG, "when it was captured, ns since 1970 UTC; 0 where the file tells no time", nullable=False),
-    Column(
+    _filled("capture", Type.STRING, "path of the capture file, as it was found"),
+    _filled("file_id", Type.INT, "number of the file among those read together, in the order of their names"),
+    _filled("offset", Type.LONG, "where the packet's record starts: octets of the file, decompressed"),
+    _filled("ts_ns", Type.LONG, "when it was captured, ns since 1970 UTC; 0 where the file tells no time"),
+    _filled(
         "latest_ns",
         Type.LONG,
         "the latest time in the file up to this packet, of any connection, ns since 1970 UTC: files are merged by it",
-        nullable=False,
     ),
-    Column(
+    _filled(
         "connection",
         Type.LONG,
         "hash of both addresses and ports, the same for both directions, whenever the ports are used again; 0 for a note"
         " that belongs to no connection",
-        nullable=False,
     ),
-    Column("src", Type.STRING, "address of the sender; empty in a note about a place in the file", nullable=False),
-    Column("dst", Type.STRING, "address of the receiver; empty in a note about a place in the file", nullable=False),
-    Column("sport", Type.INT, "TCP port of the sender", nullable=False),
-    Column("dport", Type.INT, "TCP port of the receiver", nullable=False),
-    Column("seq", Type.LONG, "TCP sequence number, 0 to 2^32-1", nullable=False),
-    Column("ack", Type.LONG, "TCP acknowledgement number, 0 to 2^32-1; counts only with the flag ACK (16)", nullable=False),
-    Column("flags", Type.SHORT, "TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128", nullable=False),
-    Column("payload", Type.BINARY, "octets of the stream that the packet holds and the capture kept", nullable=False),
-    Column("cut", Type.INT, "octets of the stream behind those that the capture did not keep (snaplen)", nullable=False),
+    _filled("src", Type.STRING, "address of the sender; empty in a note about a place in the file"),
+    _filled("dst", Type.STRING, "address of the receiver; empty in a note about a place in the file"),
+    _filled("sport", Type.INT, "TCP port of the sender"),
+    _filled("dport", Type.INT, "TCP port of the receiver"),
+    _filled("seq", Type.LONG, "TCP sequence number, 0 to 2^32-1"),
+    _filled("ack", Type.LONG, "TCP acknowledgement number, 0 to 2^32-1; counts only with the flag ACK (16)"),
+    _filled("flags", Type.SHORT, "TCP flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128"),
+    _filled("payload", Type.BINARY, "octets of the stream that the packet holds and the capture kept"),
+    _filled("cut", Type.INT, "octets of the stream behind those that the capture did not keep (snaplen)"),
     Column("note", Type.STRING, "what cannot be read at this place, in one sentence; null for a good packet"),
 )
 """The columns of a table of packets: output of the vectorised reader and input of a replay.

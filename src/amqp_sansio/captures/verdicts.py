@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypedDict
 
-from amqp_sansio.captures.conversation import NOTE, VIOLATION, Conversation, Finding, Heard, MakeWitness, Witness, finding_of
+from amqp_sansio.captures.conversation import NOTE, VIOLATION, Finding, Heard, Hearer, MakeWitness, finding_of
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import Listener, Talk
-from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.reader import Told, read_packets
 from amqp_sansio.captures.replay.doubt import Doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
-from amqp_sansio.captures.replay.rows import Properties, Rows, properties_of
+from amqp_sansio.captures.replay.rows import Properties, Rows
+from amqp_sansio.captures.walk import Warn
 from amqp_sansio.engine.checker import Answered, Transfers
-from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
 from amqp_sansio.wire.layouts.layout import Headers
 
@@ -96,7 +95,7 @@ class FindingRow(TypedDict):
     octet: int | None
 
 
-class _Case:
+class _Case(Hearer):
     """What is gathered about a connection while it lasts."""
 
     __slots__ = ("_doubt", "_recorder", "_rows", "commands", "controls", "findings", "methods", "more", "violated")
@@ -125,15 +124,15 @@ class _Case:
         elif (found := finding_of(heard)) is not None:
             self.add(found)
 
-    def many(self, found: Transfers[Properties] | Answered) -> None:
-        """Takes a batch: equal transfers, or their answers."""
-        if isinstance(found, Answered):
-            self._recorder.answered(found)
-            self.commands += found.accepts
-            self.controls += not found.accepts
-        else:
-            self._recorder.transfers(found)
-            self.commands += len(found.items)
+    def transfers(self, run: Transfers[Properties]) -> None:
+        self._recorder.transfers(run)
+        self.commands += len(run.items)
+        self._drop()
+
+    def answered(self, answer: Answered) -> None:
+        self._recorder.answered(answer)
+        self.commands += answer.accepts
+        self.controls += not answer.accepts
         self._drop()
 
     def _drop(self) -> None:
@@ -189,30 +188,18 @@ def verdicts(
 
     headers: Headers[Properties] | None = None
 
-    def case(talk: Talk) -> _Case:
-        found = cases.get(talk)
-        if found is None:
-            found = cases[talk] = _Case(talk, options)
-        return found
-
     def tell(talk: Talk, heard: Heard) -> None:
-        case(talk).hear(heard)
-
-    def many(_: Conversation, witness: Witness) -> None:
+        """Takes the first observation of a connection; then it reports to its case."""
         nonlocal headers
-        if not isinstance(witness, Observer):
-            return
-        if headers is None:
-            headers = witness.read_headers(properties_of)
-        while (found := witness.next_alike(headers)) is not None:
-            case(listener.talking).many(found)
+        case = cases[talk] = _Case(talk, options)
+        headers = talk.conversation.report_to(case, headers)
+        case.hear(heard)
 
     def ended(talk: Talk) -> None:
         done.append((cases.pop(talk, None) or _Case(talk, options)).verdict(talk))
 
     listener = Listener(make, tell, ended, ports, warn)
     listener.floors = False
-    listener.many = many
     problem: CaptureError | None = None
     try:
         for packet in read_packets(path, warn, told):

@@ -1,4 +1,4 @@
-"""Walks over the records of a capture file from header to header, without decoding the packets.
+"""Packets of capture files, and walks over the records of a file from header to header, without decoding the packets.
 
 A walk visits any indexable octets (a file mapped into memory, or a window of a stream) and returns where packet records start.
 Where it cannot go on it says so, and `find` searches for the place from which the file can be read again: a chain of consistent
@@ -7,10 +7,16 @@ records.  Both also decide where a split of a large file may begin.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from mmap import mmap
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from amqp_sansio.captures.packet import Packet
+MAX_PACKET_OCTETS: Final = 1024 * 1024
+"""The most octets of one captured packet.  Larger is damage: tools cut at 262144, and the largest IP packets stay below
+600000."""
+
+Warn: TypeAlias = Callable[[str], None]
+"""Takes one sentence about an oddity that does not stop the reading."""
 
 CHAINS_REMEMBERED: Final = 1 << 18
 """Records of broken chains remembered during one search."""
@@ -28,6 +34,22 @@ CHAIN_OCTETS: Final = 64 * 1024
 one.  At the end of the file a chain may be shorter, but must end where the file does."""
 CHAIN_REACH: Final = 4 * 1024 * 1024
 """Octets after which a chain is long enough, however few its records."""
+
+
+class Packet(NamedTuple):
+    """A captured packet.
+
+    `number` counts from 1 in file order; `time` is in nanoseconds since 1970 UTC (0 where the file has none); `link` is the
+    LINKTYPE_ number of the header at the start of `data`; `original` is the packet's length on the wire, of which `data` may be
+    only the beginning; `offset` is where the packet's record starts in the file.
+    """
+
+    number: int
+    time: int
+    link: int
+    data: bytes
+    original: int
+    offset: int
 
 
 class Run(NamedTuple):

@@ -8,12 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.batch import text_of
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.layers import FRAGMENT, LINKS, tcp_in
-from amqp_sansio.captures.packet import Packet
+from amqp_sansio.captures.layers import FRAGMENT, LINKS, host, tcp_in
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.splits import NO_TIME
+from amqp_sansio.captures.walk import Packet
 
 Row = dict[str, Any]
 SIX = 0x9E3779B97F4A7C15
@@ -38,8 +37,8 @@ def row_of(packet: Packet, path: str, file_id: int) -> Row | None:
         "offset": packet.offset,
         "ts_ns": packet.time,
         "connection": connection_of(found.source, source, found.target, target),
-        "src": text_of(found.source),
-        "dst": text_of(found.target),
+        "src": host(found.source),
+        "dst": host(found.target),
         "sport": source,
         "dport": target,
         "seq": sequence,

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tests.captures import build
 from tests.captures.columns.plainly import connection_of
 
-from amqp_sansio.captures.columns.batch import Parsed, connections, note_batch, text_of, texts
+from amqp_sansio.captures.columns.batch import Parsed, connections, note_batch, texts
 from amqp_sansio.captures.columns.bundles import PLACED
 from amqp_sansio.captures.columns.heads import records
-from amqp_sansio.captures.layers import DAMAGED, IN_TWO, NAMED, LeftOut, packets_left_out
+from amqp_sansio.captures.layers import DAMAGED, IN_TWO, NAMED, LeftOut, host, packets_left_out
 from amqp_sansio.captures.pcapng import Interface, PcapngWalk
 from amqp_sansio.captures.tables import PACKET_NAMES, PACKETS, picked
 
@@ -48,7 +48,7 @@ def test_texts_are_those_people_write() -> None:
     rows = np.frombuffer(b"\x7f\0\0\1\x0a\0\0\2\x7f\0\0\1", np.uint8).reshape(3, 4)
     assert texts(rows).to_pylist() == ["127.0.0.1", "10.0.0.2", "127.0.0.1"]
     assert texts(np.zeros((1, 16), np.uint8)).to_pylist() == ["::"]
-    assert text_of(bytes(15) + b"\1") == "::1"
+    assert host(bytes(15) + b"\1") == "::1"
     assert texts(np.zeros((0, 4), np.uint8)).to_pylist() == []
 
 

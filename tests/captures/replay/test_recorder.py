@@ -8,9 +8,8 @@ from tests.captures.packets import by_connection, gathered, packet_rows, replaye
 from tests.captures.replay.made import ids, named
 from tests.kept.scene import DATA
 
-from amqp_sansio.captures.packet import packet_number, packet_place
 from amqp_sansio.captures.replay.recorder import HISTORIES, NEAR, SHOWN_RANGES, Controls, connection_id
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import Rows, packet_number, packet_place
 from amqp_sansio.captures.replay.sessions import Sessions
 from amqp_sansio.dialects import DIALECTS
 from amqp_sansio.engine.observer import Observer

@@ -9,7 +9,7 @@ from tests.captures.replay import made
 from tests.captures.replay.made import ids, message, named
 
 from amqp_sansio.captures.replay import rows as module
-from amqp_sansio.captures.replay.rows import C_LAST, NOTHING, RESULT, Half, Kind, Message, Rows, place, properties_of
+from amqp_sansio.captures.replay.rows import C_LAST, NOTHING, RESULT, Half, Kind, Message, Rows, place, properties_of, text_of
 from amqp_sansio.captures.tables import COMMANDS, COMMON, MESSAGES, TABLES
 from amqp_sansio.kernel.serials import TOP
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
@@ -245,3 +245,11 @@ def test_what_was_only_looked_at_is_over_after_a_grace(
     one.send(Message(kind, NOTHING, None, 1, 0, 0, 100, 100, 100, None, 0, 0))
     one.completed(ids((1, 1)), 150)
     assert [row["outcome"] for row in named(rows, "messages")] == outcomes
+
+
+@pytest.mark.parametrize(
+    ("octets", "text"),
+    [(None, None), (b"", ""), (b"orders", "orders"), (b"\xff", "0xff"), (b"a\nb", "0x610a62"), (b"0x41", "0x30783431")],
+)
+def test_octets_are_text_where_they_can_be_and_never_taken_for_hex(octets: bytes | None, text: str | None) -> None:
+    assert text_of(octets) == text

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from ipaddress import IPv6Address
 from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from amqp_sansio.captures.columns.heads import Bytes, Ints, Records, gathered, words
+from amqp_sansio.captures.columns.heads import Bytes, Ints, Records, gathered, sliced, words
 from amqp_sansio.captures.columns.segments import groups, ports
 from amqp_sansio.captures.columns.strangers import HEAD_OCTETS, Spoken, strange
 from amqp_sansio.captures.columns.tables import arrow_schema
-from amqp_sansio.captures.layers import LeftOut
+from amqp_sansio.captures.layers import LeftOut, host
 from amqp_sansio.captures.tables import Column, Type
 from amqp_sansio.captures.walk import Octets
 
@@ -23,18 +22,13 @@ Words: TypeAlias = NDArray[np.uint64]
 _SIX: Final = 0x9E3779B97F4A7C15  # sets IPv6 apart from IPv4 addresses of the same number
 
 
-def text_of(octets: bytes) -> str:
-    """Formats an address of 4 or 16 octets."""
-    return ".".join(map(str, octets)) if len(octets) == 4 else IPv6Address(octets).compressed
-
-
 def texts(rows: Bytes) -> pa.StringArray:
     """Formats addresses, one per row of 4 or 16 octets.  Each distinct one is formatted once."""
     width = rows.shape[1]
     packed = np.ascontiguousarray(rows)
     column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(packed), [None, pa.py_buffer(packed)])
     encoded = column.dictionary_encode()
-    return pa.array([text_of(each) for each in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+    return pa.array([host(each) for each in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
 
 
 def mixed(words: Words) -> Words:
@@ -175,16 +169,8 @@ class Parsed:
 
     def _payloads(self) -> pa.Array:
         """Copies the payloads out of the octets, once."""
-        count = len(self)
-        if not count:
-            return pa.array([], pa.binary())
         start = self._found.start[self._row]
-        begin, stop = start + self._field("begin"), start + self._field("stop")
-        octets = memoryview(self._octets)
-        joined = b"".join([octets[at:end] for at, end in zip(begin.tolist(), stop.tolist(), strict=True)])
-        offsets = np.zeros(count + 1, np.int32)
-        np.cumsum(stop - begin, out=offsets[1:])
-        return pa.BinaryArray.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(joined)])
+        return sliced(self._octets, start + self._field("begin"), start + self._field("stop"))
 
     def _notes(self) -> pa.Array:
         if not len(self._wrong):

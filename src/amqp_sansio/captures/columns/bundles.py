@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from typing import Final, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqp_sansio.captures.columns.heads import Ints
+from amqp_sansio.captures.columns.heads import Ints, edges_of, sliced
 from amqp_sansio.captures.columns.tables import PACKETS_ARROW, arrow_schema, schema_of
 from amqp_sansio.captures.errors import CHANGED, CaptureError
 from amqp_sansio.captures.files import is_remote
@@ -78,12 +79,7 @@ class Payloads:
                 self._close(next(iter(self._open)))
             octets = _mapped(path, stamp)
         self._open[path, stamp] = octets  # reinserted, so that the last one is the most recently used
-        # A view of each packet, copied once by `join`, costs less than slices of octets or Arrow's `take` from a column.
-        with memoryview(octets) as whole:
-            data = b"".join([whole[at:end] for at, end in zip(begins.tolist(), (begins + lengths).tolist(), strict=True)])
-        offsets = np.zeros(len(begins) + 1, np.int32)
-        np.cumsum(lengths, out=offsets[1:])
-        return pa.BinaryArray.from_buffers(pa.binary(), len(begins), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+        return sliced(octets, begins, begins + lengths)
 
     def close(self) -> None:
         """Closes the files.  Raises CaptureError when one of them has changed since it was opened."""
@@ -157,14 +153,12 @@ def _bundles(batches: list[pa.RecordBatch], stamp: Stamp) -> pa.RecordBatch:
     order = np.argsort(keys, kind="stable")  # stable: packets of a connection stay in file order
     whole = whole.take(pa.array(order))
     keys = keys[order]
-    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-    stops = [*starts[1:].tolist(), len(keys)]
     inside = whole.select((_INSIDE if stamp == CARRIED else _PLACED).names)
     firsts: list[int] = []
     packed: list[bytes] = []
     lengths = pc.binary_length(whole.column("payload")) if stamp == CARRIED else whole.column("length")
     sums = np.cumsum(lengths.to_numpy(), dtype=np.int64)
-    for start, stop in zip(starts.tolist(), stops, strict=True):
+    for start, stop in pairwise(edges_of(keys).tolist()):
         at = start
         while at < stop:
             passed = int(sums[at - 1]) if at else 0

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from amqp_sansio.captures.columns.heads import edges_of
 from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.tables import moments, table_schema
 from amqp_sansio.captures.columns.writer import file_schema, unique, write_whole
@@ -123,8 +124,7 @@ def dealt(messages: pa.Table, buckets: int) -> Iterator[tuple[int, bool, pa.Reco
         order = np.argsort(numbers, kind="stable")
         numbers = numbers[order]
         (batch,) = side.cast(schema).take(pa.array(order)).combine_chunks().to_batches()
-        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-        for start, stop in pairwise(edges):
+        for start, stop in pairwise(edges_of(numbers).tolist()):
             yield int(numbers[start]), bool(delivered), batch.slice(start, stop - start)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from amqp_sansio.captures.packet import MAX_PACKET_OCTETS
 from amqp_sansio.captures.pcap import RECORD_OCTETS, PcapWalk
 from amqp_sansio.captures.pcapng import ENHANCED_PACKET, FIXED, OLD_PACKET, SIMPLE_PACKET, UNDESCRIBED, Interface, PcapngWalk
 from amqp_sansio.captures.splits import NO_TIME
-from amqp_sansio.captures.walk import Octets, Walk
+from amqp_sansio.captures.walk import MAX_PACKET_OCTETS, Octets, Walk
 
 Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -59,6 +59,16 @@ def words(rows: Bytes, column: int, kind: str) -> Ints:
     """Returns the unsigned integers of type `kind` ("<u4") that start at a column."""
     width = int(kind[-1])
     return np.ascontiguousarray(rows[:, column : column + width]).view(kind)[:, 0].astype(np.int64)
+
+
+def sliced(octets: Octets, begins: Ints, ends: Ints) -> pa.Array:
+    """Returns the octets between these places, copied once, as a column."""
+    # A view of each, copied once by `join`, costs less than slices of octets or Arrow's `take` from a column.
+    with memoryview(octets) as whole:
+        joined = b"".join([whole[at:end] for at, end in zip(begins.tolist(), ends.tolist(), strict=True)])
+    offsets = np.zeros(len(begins) + 1, np.int32)
+    np.cumsum(ends - begins, out=offsets[1:])
+    return pa.BinaryArray.from_buffers(pa.binary(), len(begins), [None, pa.py_buffer(offsets), pa.py_buffer(joined)])
 
 
 def edges_of(keys: Ints) -> Ints:

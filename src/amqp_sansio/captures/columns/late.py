@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 import attrs
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
@@ -74,15 +73,9 @@ class Lateness:
         self.latest_ns = max(self.latest_ns, int(times.max(initial=0)))
         if not (times < self._before).any():
             return
-        octets = pc.binary_length(packets.column("payload"))
+        octets = pc.cast(pc.binary_length(packets.column("payload")), pa.int64())
         named = pa.Table.from_arrays(
-            [
-                packets.column("capture"),
-                pa.array(np.ones(len(times), np.int64)),
-                pc.cast(octets, pa.int64()),
-                packets.column("ts_ns"),
-            ],
-            names=["capture", "packets", "octets", "ts_ns"],
+            [packets.column("capture"), octets, packets.column("ts_ns")], ["capture", "octets", "ts_ns"]
         )
         late = pc.and_(pc.less(packets.column("ts_ns"), self._before), pc.is_null(packets.column("note")))
         self._found.append(_summed(named.filter(late)))
@@ -99,7 +92,7 @@ class Lateness:
 
 
 def _summed(packets: pa.Table) -> pa.RecordBatch:
-    sums = [("packets", "sum"), ("octets", "sum"), ("ts_ns", "min"), ("ts_ns", "max")]
+    sums = [("octets", "count"), ("octets", "sum"), ("ts_ns", "min"), ("ts_ns", "max")]
     by_file = packets.group_by("capture", use_threads=False).aggregate(sums)
     columns = [by_file.column(name).combine_chunks() for name in ("capture", *(f"{name}_{how}" for name, how in sums))]
     columns = [each.chunk(0) if isinstance(each, pa.ChunkedArray) else each for each in columns]

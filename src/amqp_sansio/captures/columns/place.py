@@ -13,15 +13,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from errno import ENOTDIR
 from os import strerror
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from pyarrow import fs
 
 from amqp_sansio.captures.columns.lock import Lock
 from amqp_sansio.captures.errors import PlaceError
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.tables import END_TO_END, TABLES
-
-if TYPE_CHECKING:
-    from pyarrow.fs import FileInfo
 
 MANIFEST: Final = "_MANIFEST.json"
 """The file, directly in the folder, that names all others."""
@@ -75,7 +74,7 @@ class Place:
             self.make()
             self._lock.acquire()
             self._clear()
-            self._make_folder(self._work)
+            self._place.make_folder(self._work)
             self._write(f"{self._work}/.try", b"\n")
         except OSError as error:
             self.discard()
@@ -173,8 +172,6 @@ class Place:
 
     def files(self) -> list[str]:
         """Returns the Parquet files of all tables, named by the manifest or not, as paths below the folder."""
-        from pyarrow import fs
-
         found: list[str] = []
         for table in (*TABLES, END_TO_END.name):
             select = fs.FileSelector(f"{self._root}/{table}", allow_not_found=True, recursive=True)
@@ -205,20 +202,16 @@ class Place:
 
     def last_number(self, name: str) -> int:
         """Returns the highest number that is the name of a file in a folder below this one; -1 when there is none."""
-        from pyarrow import fs
-
         select = fs.FileSelector(f"{self._root}/{name}", allow_not_found=True)
         names = [path_of(each).rpartition("/")[2] for each in self._system.get_file_info(select)]
         return max([int(each) for each in names if each.isdigit()], default=-1)
 
     def make(self) -> None:
         """Creates the folder."""
-        from pyarrow import fs
-
         try:
             if self._system.get_file_info(self._root).type == fs.FileType.File:
                 raise NotADirectoryError(ENOTDIR, strerror(ENOTDIR))
-            self._make_folder(self._root)
+            self._place.make_folder(self._root)
         except OSError as error:
             raise self._failed(error) from error
 
@@ -228,8 +221,6 @@ class Place:
 
     def _clear(self) -> None:
         """Removes what killed runs have left: their working folders, and files moved without a manifest."""
-        from pyarrow import fs
-
         for each in self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True)):
             path = path_of(each)
             name = path.rpartition("/")[2]
@@ -239,17 +230,11 @@ class Place:
             self._forget(self.files(), {self.relative(each.path) for each in self.published()})
 
     def _move(self, path: str, to: str) -> None:
-        self._make_folder(to.rpartition("/")[0])
+        self._place.make_folder(to.rpartition("/")[0])
         self._system.move(path, to)
-
-    def _make_folder(self, path: str) -> None:
-        if not self._place.base.startswith("s3:"):  # S3 has no folders, and an empty object in place of one would stay
-            self._system.create_dir(path, recursive=True)
 
     def _prune(self, gone: Iterable[str]) -> None:
         """Removes empty folders of tables; an object store has none."""
-        from pyarrow import fs
-
         if self._place.base:
             return
         for folder in sorted({path.rpartition("/")[0] for path in gone}, key=len, reverse=True):
@@ -266,8 +251,6 @@ class Place:
         stream.close()
 
     def _remove(self, path: str) -> None:
-        from pyarrow import fs
-
         kind = self._system.get_file_info(path).type
         if kind == fs.FileType.Directory:
             self._system.delete_dir(path)
@@ -278,7 +261,7 @@ class Place:
         return PlaceError(f"{self.name}: cannot be written: {_reason(error)}")
 
 
-def path_of(found: FileInfo) -> str:
+def path_of(found: fs.FileInfo) -> str:
     """Returns the path of a file; "" for a name that is not UTF-8, which none of ours is."""
     try:
         path: str = found.path

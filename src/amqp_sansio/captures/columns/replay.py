@@ -16,20 +16,16 @@ from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.tables import Common, Commons, message_batch, table_batch, transfer_batch
-from amqp_sansio.captures.conversation import Conversation, Heard, Witness, observers
+from amqp_sansio.captures.conversation import Heard, observers
 from amqp_sansio.captures.flows import Listener, Talk
-from amqp_sansio.captures.packet import packet_number
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
-from amqp_sansio.captures.replay.rows import Properties, Row, Rows, properties_of
+from amqp_sansio.captures.replay.rows import Properties, Row, Rows, packet_number
 from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.tcp import ACK
 from amqp_sansio.dialects import DIALECTS, Dialect
-from amqp_sansio.engine.checker import Answered
-from amqp_sansio.engine.observer import Observer
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.layouts.layout import Headers
 
@@ -47,12 +43,13 @@ class Records(NamedTuple):
 
 
 class _Waiting(Generic[R]):
-    """Waiting rows of one table, with the number of rows of each connection."""
+    """Waiting rows of one table, with the number of rows of each connection; `found` is where rows are found."""
 
-    __slots__ = ("_commons", "_make", "_rows", "_table")
+    __slots__ = ("_commons", "_make", "_rows", "_table", "found")
 
-    def __init__(self, table: str, make: Callable[[Commons, Sequence[R]], pa.RecordBatch]) -> None:
+    def __init__(self, table: str, found: Sequence[R], make: Callable[[Commons, Sequence[R]], pa.RecordBatch]) -> None:
         self._table: Final = table
+        self.found: Final = found
         self._make: Final = make
         self._rows: list[R] = []
         self._commons: list[tuple[Common, int]] = []
@@ -82,30 +79,26 @@ class Gathered:
     def __init__(self, options: ReplayOptions) -> None:
         self.rows: Final = Rows()
         """Where the present connection adds its rows; `take` empties it."""
-        self._tables: Final = frozenset(options.tables)
-        self._plain: Final[dict[str, _Waiting[Row]]] = {
-            name: _Waiting(name, partial(table_batch, TABLES[name])) for name in options.tables if name != "end_to_end"
+        rows, wanted = self.rows, options.tables
+        self._waiting: Final = {
+            name: _Waiting(name, found, partial(table_batch, TABLES[name]))
+            for name, found in rows.by_table.items()
+            if name in wanted
         }
-        self._transfers: Final = _Waiting("commands", transfer_batch)
-        self._messages: Final = _Waiting("messages", message_batch)
+        """Of tables whose rows are made one by one."""
+        self._every: Final[list[_Waiting[Any]]] = list(self._waiting.values())
+        if "commands" in wanted:
+            self._every.append(_Waiting("commands", rows.transfers, transfer_batch))
+        if "messages" in wanted:
+            self._every.append(_Waiting("messages", rows.messages, message_batch))
         self._made: list[Records] = []
 
     def take(self, common: Common) -> None:
         """Takes the contents of `rows`, which belong to the connection with this capture, broker and id."""
-        rows = self.rows
-        for name, found in rows.by_table.items():
-            if found:
-                if name in self._tables:
-                    self._made += self._plain[name].add(common, found)
-                found.clear()
-        if rows.transfers:
-            if "commands" in self._tables:
-                self._made += self._transfers.add(common, rows.transfers)
-            rows.transfers.clear()
-        if rows.messages:
-            if "messages" in self._tables:
-                self._made += self._messages.add(common, rows.messages)
-            rows.messages.clear()
+        for waiting in self._every:
+            if waiting.found:
+                self._made += waiting.add(common, waiting.found)
+        self.rows.clear()
 
     def full(self) -> list[Records]:
         """Returns the full batches."""
@@ -114,16 +107,14 @@ class Gathered:
 
     def rest(self) -> list[Records]:
         """Returns everything that was taken."""
-        for waiting in self._plain.values():
+        for waiting in self._every:
             self._made += waiting.rest()
-        self._made += self._transfers.rest()
-        self._made += self._messages.rest()
         return self.full()
 
     def damage(self, common: Common, row: Row) -> None:
         """Takes a row of `violations` about a file."""
-        if "violations" in self._tables:
-            self._made += self._plain["violations"].add(common, [row])
+        if "violations" in self._waiting:
+            self._made += self._waiting["violations"].add(common, [row])
 
 
 STRETCH_PACKETS: Final = 16
@@ -162,11 +153,8 @@ class ConnectionReplay:
         make = observers(options.strict, "frames" in options.tables, dialects)
         self._listener: Final = Listener(make, self._heard, self._ended, options.ports)
         self._listener.floors = False
-        self.hears_many: Final = self._many
-        self._listener.many = self.hears_many
         self._headers: Headers[Properties] | None = None
-        self._recorders: dict[Talk, Recorder] = {}
-        self._last: tuple[Talk, Recorder] | None = None
+        self._recorders: dict[Talk, Recorder] = {}  # one at most: that of the connection that is open
         self._order = 0
         self._capture = ""
         self._ends: Ends | None = None
@@ -207,21 +195,20 @@ class ConnectionReplay:
 
     def _hear(self, packets: pa.RecordBatch) -> None:
         column = packets.column
-        names = {name: at for at, name in enumerate(packets.schema.names)}
         count = packets.num_rows
-        self._key = column(names["connection"])[0].as_py()
-        notes, captures = column(names["note"]), column(names["capture"])
+        self._key = column("connection")[0].as_py()
+        notes, captures = column("note"), column("capture")
         noted = notes.to_pylist() if notes.null_count < count else None
         same = pc.all(pc.equal(captures, captures[0])).as_py()
         paths = None if same else captures.to_pylist()
         self._capture = captures[0].as_py()
-        if self._ends is None and not self._begin_at(packets, names, noted):
-            self._only_notes(packets, names, noted or [], paths)
+        if self._ends is None and not self._begin_at(packets, noted):
+            self._only_notes(packets, noted or [], paths)
             self._order += count
             return
         ends = self._ends
         assert ends is not None
-        rows = self._listed(packets, names, ends)
+        rows = self._listed(packets, ends)
         self._listen(rows, ends, 0, count, noted, paths)
 
     def hear(self, packets: Packets, start: int, stop: int, capture: str, ends: Ends) -> list[Records]:
@@ -274,33 +261,31 @@ class ConnectionReplay:
                     self._flush()
         self._order = order
 
-    def _only_notes(
-        self, packets: pa.RecordBatch, names: dict[str, int], notes: Sequence[str | None], paths: Sequence[str] | None
-    ) -> None:
-        columns = [packets.column(names[name]).to_pylist() for name in ("ts_ns", "file_id", "offset")]
+    def _only_notes(self, packets: pa.RecordBatch, notes: Sequence[str | None], paths: Sequence[str] | None) -> None:
+        columns = [packets.column(name).to_pylist() for name in ("ts_ns", "file_id", "offset")]
         for index, (note, time, file, place) in enumerate(zip(notes, *columns, strict=True)):
             if paths is not None:
                 self._capture = paths[index]
             self._damage(time, note or "", file, place)
 
-    def _begin_at(self, packets: pa.RecordBatch, names: dict[str, int], noted: list[str | None] | None) -> bool:
+    def _begin_at(self, packets: pa.RecordBatch, noted: list[str | None] | None) -> bool:
         """Sets the ends of the connection from the first packet that is not a note; returns False when there is none."""
         first = 0
         if noted is not None:
             first = next((at for at, note in enumerate(noted) if note is None), -1)
         if first < 0:
             return False
-        source, sport, target, dport = [packets.column(names[name])[first].as_py() for name in ("src", "sport", "dst", "dport")]
+        source, sport, target, dport = [packets.column(name)[first].as_py() for name in ("src", "sport", "dst", "dport")]
         self._ends = ends_of(source, sport, target, dport)
         self._first = source if self._ends[:2] == (ip_address(source).packed, sport) else target
         return True
 
-    def _listed(self, packets: pa.RecordBatch, names: dict[str, int], ends: Ends) -> Packets:
+    def _listed(self, packets: pa.RecordBatch, ends: Ends) -> Packets:
         """Returns the columns as arrays."""
         if ends[1] != ends[3]:
-            sides: Ints = (packets.column(names["sport"]).to_numpy() == ends[3]).astype(np.int64)
+            sides: Ints = (packets.column("sport").to_numpy() == ends[3]).astype(np.int64)
         else:
-            sides = np.array([each != self._first for each in packets.column(names["src"]).to_pylist()], np.int64)
+            sides = np.array([each != self._first for each in packets.column("src").to_pylist()], np.int64)
         return listed(packets, sides)
 
     def finish(self) -> list[Records]:
@@ -315,60 +300,29 @@ class ConnectionReplay:
         return self.finish()
 
     def _heard(self, talk: Talk, heard: Heard) -> None:
-        recorder = self._recorder(talk)
-        said = heard.said
-        if type(said) is CommandSeen:
-            recorder.command(heard, said)
-        else:
-            recorder.hear(heard)
-
-    def _recorder(self, talk: Talk) -> Recorder:
-        last = self._last
-        if last is not None and last[0] is talk:
-            return last[1]
+        """Takes the first observation of a connection, or of one that was restored; then it reports to its recorder."""
         recorder = self._recorders.get(talk)
         if recorder is None:
             recorder = self._recorders[talk] = Recorder(talk, self._rows, self.options, self._capture)
-        self._last = talk, recorder
-        return recorder
-
-    def _many(self, conversation: Conversation, witness: Witness) -> None:
-        """Takes transfers of a conversation in batches of equal ones, and their answers, until something else comes."""
-        assert isinstance(witness, Observer)
-        headers = self._headers
-        if headers is None:
-            headers = self._headers = witness.read_headers(properties_of)
-        head = self.options.body_head
-        recorder: Recorder | None = None
-        while (found := witness.next_alike(headers, head)) is not None:
-            if recorder is None:
-                recorder = self._recorder(self._listener.talking)
-            if isinstance(found, Answered):
-                recorder.answered(found)
-            else:
-                recorder.transfers(found)
+        self._headers = talk.conversation.report_to(recorder, self._headers, self.options.body_head)
+        recorder.hear(heard)
 
     def _ended(self, talk: Talk) -> None:
         recorder = self._recorders.pop(talk, None)
         if recorder is None:
             recorder = Recorder(talk, self._rows, self.options, self._capture)
         recorder.finish(self._idle)
-        self._flush(recorder, over=True)
-        self._last = None
+        self._gathered.take(recorder.common)
 
     def _damage(self, ts: int, note: str, file: int, offset: int) -> None:
         row: tuple[object, ...] = (ts, None, "damage", "capture", note, [], note, None, None, None, file, offset)
         self._gathered.damage((self._capture, self.options.broker or "unknown", self._key), row)
 
-    def _flush(self, recorder: Recorder | None = None, over: bool = False) -> None:
+    def _flush(self) -> None:
         """Passes on the rows, which are all of one connection."""
-        if recorder is None:
-            if self._last is None and len(self._recorders) != 1:
-                return
-            recorder = self._last[1] if self._last is not None else next(iter(self._recorders.values()))
-        if not over:
+        for recorder in self._recorders.values():
             recorder.leave()
-        self._gathered.take(recorder.common)
+            self._gathered.take(recorder.common)
 
     # Serialised state.
 
@@ -384,7 +338,7 @@ class ConnectionReplay:
 
     def _given(self) -> dict[str, object]:
         listener = self._listener
-        heard = {"make": listener.make, "hears": listener.hears, "many": self.hears_many}
+        heard = {"make": listener.make, "hears": listener.hears, "many": None}
         return {"rows": self._rows, "options": self.options, **heard}
 
     def snapshot(self) -> bytes:
@@ -422,7 +376,7 @@ def ends_of(source: str, sport: int, target: str, dport: int) -> Ends:
 def _by_file(packets: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Splits packets by file, so that they can be replayed in batches; returns them unsplit where files alternate."""
     count = packets.num_rows
-    files = packets.column(packets.schema.get_field_index("file_id")).to_numpy()
+    files = packets.column("file_id").to_numpy()
     edges = (np.flatnonzero(files[1:] != files[:-1]) + 1).tolist()
     if len(edges) > count // STRETCH_PACKETS:
         edges = []
@@ -489,9 +443,9 @@ def listed(packets: pa.RecordBatch, sides: Ints) -> Packets:
     payload = packets.column("payload")
     _, begins, octets = payload.buffers()
     offsets = np.frombuffer(begins, np.int32)[payload.offset : payload.offset + len(payload) + 1].astype(np.int64)
+    data = memoryview(b"" if octets is None else octets)
     files, places, times = map(numbers, ("file_id", "offset", "ts_ns"))
     sequences, acknowledged, flags, cuts = map(numbers, ("seq", "ack", "flags", "cut"))
-    data = memoryview(b"" if octets is None else octets)
     return Packets(files, places, times, sides, sequences, acknowledged, flags, cuts, offsets, data)
 
 

@@ -115,7 +115,7 @@ def overlapping(paths: Sequence[str]) -> frozenset[int]:
                 times = batch.column("latest_ns").to_numpy(zero_copy_only=False)
                 order = np.argsort(keys, kind="stable")
                 keys, times = keys[order], times[order]
-                starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+                starts = edges_of(keys)[:-1]
                 for key, first in zip(keys[starts].tolist(), times[starts].tolist(), strict=True):
                     if key not in peaks and first < before.get(key, first):
                         found.add(key)

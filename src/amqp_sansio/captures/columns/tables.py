@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import Ints
-from amqp_sansio.captures.packet import PLACE_BITS
-from amqp_sansio.captures.replay.rows import Message
+from amqp_sansio.captures.replay.rows import PLACE_BITS, Message
 from amqp_sansio.captures.tables import COMMANDS, COMMON, MESSAGES, PACKETS, Column, Table, Type, in_ns
 
 TIME: Final = pa.timestamp("us", "UTC")

@@ -199,6 +199,5 @@ def unique(prefix: str) -> str:
 def opened_file(place: Located, table: str, folder: str, name: str, schema: pa.Schema | None = None) -> _File:
     """Opens a growing file below the folder of a table; `folder` is that of a day and a broker, or ""."""
     path = f"{place.path}/{table}/{folder}".rstrip("/")
-    if not place.base.startswith("s3:"):  # S3 has no folders
-        place.system.create_dir(path, recursive=True)
+    place.make_folder(path)
     return _File(place.system, table, folder, f"{path}/{name}.parquet", schema)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from amqp_sansio.captures.conversation import VIOLATION, Heard, finding_of
+from amqp_sansio.captures.conversation import VIOLATION, Heard, Hearer, finding_of
 from amqp_sansio.captures.flows import Talk, address
-from amqp_sansio.captures.json_values import compact, fields, text_of
-from amqp_sansio.captures.packet import packet_place
+from amqp_sansio.captures.json_values import compact, fields
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import C_COMPLETED, C_LAST, Properties, Row, Rows, place
+from amqp_sansio.captures.replay.rows import C_COMPLETED, C_LAST, Properties, Row, Rows, packet_place, place, text_of
 from amqp_sansio.captures.replay.sessions import History, Sessions
 from amqp_sansio.captures.tables import TRANSACTIONS
 from amqp_sansio.engine.checker import Answered, Transfers
@@ -105,7 +104,7 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
 
 
-class Recorder:
+class Recorder(Hearer):
     """Writes the rows of one connection to `rows`; `common` are capture, broker and connection id of each."""
 
     __slots__ = ("_close", "_controls", "_header", "_mechanism", "_names", "_negative",

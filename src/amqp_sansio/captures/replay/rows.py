@@ -11,13 +11,40 @@ from typing import Final, NamedTuple, TypeAlias
 
 import attrs
 
-from amqp_sansio.captures.json_values import text_of
 from amqp_sansio.captures.tables import COMMANDS, COMMON, TABLES, Table
 from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 
 Row: TypeAlias = Sequence[object]
+
+
+PLACE_BITS: Final = 48
+"""Bits of the offset in a packet's number."""
+_FILE_BITS: Final = 32
+_PLACE: Final = (1 << PLACE_BITS) - 1
+_FILE: Final = (1 << _FILE_BITS) - 1
+
+
+def packet_number(order: int, file: int, offset: int) -> int:
+    """Packs a packet's position into one number that grows with `order` and contains the file and the offset in it."""
+    return order << PLACE_BITS + _FILE_BITS | file << PLACE_BITS | offset
+
+
+def packet_place(number: int) -> tuple[int, int]:
+    """Returns the file and the offset of a packet."""
+    return number >> PLACE_BITS & _FILE, number & _PLACE
+
+
+def text_of(octets: bytes | None) -> str | None:
+    """Returns octets that are nearly always text as text; others as hex digits after 0x."""
+    if octets is None:
+        return None
+    try:
+        text = octets.decode()
+    except UnicodeDecodeError:
+        return "0x" + octets.hex()
+    return text if text.isprintable() and not text.startswith("0x") else "0x" + octets.hex()
 
 
 def place(table: Table, name: str) -> int:

@@ -8,8 +8,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Talk
-from amqp_sansio.captures.json_values import fields_text, struct_text, text_of
-from amqp_sansio.captures.packet import packet_place
+from amqp_sansio.captures.json_values import fields_text, struct_text
 from amqp_sansio.captures.replay.credit import Books, CreditLine, Subscription
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import (
@@ -23,7 +22,9 @@ from amqp_sansio.captures.replay.rows import (
     Message,
     Properties,
     Rows,
+    packet_place,
     properties_of,
+    text_of,
 )
 from amqp_sansio.captures.replay.transactions import Branch, Branches, Transaction, Transactions
 from amqp_sansio.engine.checker import Answered, Transfers, TransferSeen

@@ -6,9 +6,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Final
 
-from amqp_sansio.captures.conversation import Conversation
+from amqp_sansio.captures.conversation import Conversation, Marks
 from amqp_sansio.captures.flows import Past, Talk
-from amqp_sansio.captures.packet import Marks
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import HISTORIES, Controls, Recorder
 from amqp_sansio.captures.replay.sessions import History
