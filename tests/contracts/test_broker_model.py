@@ -15,7 +15,7 @@ FILES = sorted(
         BROKER / "conditions.py",
     ]
 )
-NEUTRAL = ("amqp_sansio.spec.values", "amqp_sansio.spec.natives")
+NEUTRAL = ("amqp_sansio.spec.values",)
 FAMILIES = ("amqp_sansio.wire", "amqp_sansio.spec", "amqp_sansio.engine", "amqp_sansio.tables", "amqp_sansio.broker.fronts")
 OWED = {
     "arguments.py": {"amqp_sansio.wire.encoding"},  # arguments are measured by the octets of a map, whoever gave them

@@ -100,6 +100,7 @@ REVIEWED = {
     "spark/source.py": "the data source, its readers, and the frames that are read through it",
     "testing/speech/commands.py": "the voices of the classes with commands, one table of words each",
     "ledger/credit.py": "the subscriptions of one side: the credit of each, and the deliveries that use it",
+    "spec/values.py": "what a map, list or array may hold: one class for each type",
     "wire/encoding.py": "how values are written, type by type, and why one cannot be",
     "wire/field_tables.py": "one profile: how its tables are read and written, and the fast path for flat ones",
     "wire/framing.py": "what a family brings to read frames: its reader and its framing, and the assemblies that they hand out",

@@ -12,8 +12,7 @@ from tests.wire.strategies import values
 
 from amqp_sansio.conversation.json_values import Plain, plain
 from amqp_sansio.spec.message import ReplyTo
-from amqp_sansio.spec.natives import Datetime, Str8, Vbin8
-from amqp_sansio.spec.values import Array, Map, OpaqueValue
+from amqp_sansio.spec.values import Array, Datetime, Map, OpaqueValue, Str8, Vbin8
 
 
 @pytest.mark.parametrize(

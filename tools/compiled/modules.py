@@ -32,7 +32,6 @@ LEFT_OUT: Final = {
     "kernel/snapshots.py": "as captures/replay/state.py",
     "spec/codes.py": "data",
     "spec/fields.py": "derives from spec/values.py",
-    "spec/natives.py": "derives from built-in classes",
     "spec/rules.py": "data",
     "spec/values.py": "derives from built-in classes",
 }

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec import dtx, execution, message, natives, session
+from amqp_sansio.spec import dtx, execution, message, session, values
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.values import Array, List, Map, NullMap, OpaqueValue, Value
@@ -23,35 +23,35 @@ MAPPED: Final[tuple[Value, ...]] = (
     None,
     True,
     False,
-    natives.Int8(-3),
-    natives.Uint8(200),
-    natives.Int16(-300),
-    natives.Uint16(60_000),
-    natives.Int32(-70_000),
-    natives.Uint32(4_000_000_000),
+    values.Int8(-3),
+    values.Uint8(200),
+    values.Int16(-300),
+    values.Uint16(60_000),
+    values.Int32(-70_000),
+    values.Uint32(4_000_000_000),
     -(2**40),
-    natives.Uint64(2**63),
-    natives.Datetime(1_700_000_000),
-    natives.Float(2.5),
+    values.Uint64(2**63),
+    values.Datetime(1_700_000_000),
+    values.Float(2.5),
     1.5,
-    natives.Dec32("1.5"),
+    values.Dec32("1.5"),
     Decimal("-1.25"),
-    natives.Char("x"),
-    natives.CharUtf32("€"),
-    natives.Bin8(b"b"),
-    natives.Bin16(b"b" * 2),
-    natives.Bin32(b"b" * 4),
-    natives.Bin64(b"b" * 8),
-    natives.Bin128(b"b" * 16),
-    natives.Bin40(b"b" * 5),
-    natives.Bin72(b"b" * 9),
+    values.Char("x"),
+    values.CharUtf32("€"),
+    values.Bin8(b"b"),
+    values.Bin16(b"b" * 2),
+    values.Bin32(b"b" * 4),
+    values.Bin64(b"b" * 8),
+    values.Bin128(b"b" * 16),
+    values.Bin40(b"b" * 5),
+    values.Bin72(b"b" * 9),
     uuid.UUID(int=7),
-    natives.Str8("eight"),
+    values.Str8("eight"),
     "sixteen",
-    natives.Str8Latin("latin"),
-    natives.Vbin8(b"octets"),
+    values.Str8Latin("latin"),
+    values.Vbin8(b"octets"),
     b"octets",
-    natives.Vbin32(b"octets"),
+    values.Vbin32(b"octets"),
     Map({"deep": Map({"deeper": "deepest"})}),
     NullMap(),
     List((1, "two")),
@@ -93,16 +93,16 @@ NOT_SAID: Final = {"fragments"}
 def frames() -> Iterator[bytes]:
     """Yields all of it, as the frames of one side."""
     for kind, fields in FIELDS.items():
-        for values in _choices(fields):
+        for chosen in _choices(fields):
             if issubclass(kind, Control):
-                yield frame_control(CHANNEL, LAYOUT.encode_control(kind(*values)))
+                yield frame_control(CHANNEL, LAYOUT.encode_control(kind(*chosen)))
             elif issubclass(kind, Command):
                 for sync in (False, True):
-                    yield b"".join(frame_command(CHANNEL, LAYOUT.encode_command(kind(*values), sync)))
+                    yield b"".join(frame_command(CHANNEL, LAYOUT.encode_command(kind(*chosen), sync)))
             elif issubclass(kind, Struct) and kind.NAME.endswith("-properties"):
-                yield _transfer(LAYOUT.encode_struct32(kind(*values)))
+                yield _transfer(LAYOUT.encode_struct32(kind(*chosen)))
             elif issubclass(kind, Struct) and kind not in UNCODED:
-                result = execution.Result(5, kind(*values))
+                result = execution.Result(5, kind(*chosen))
                 yield b"".join(frame_command(CHANNEL, LAYOUT.encode_command(result, False)))
     for value in MAPPED:
         if not isinstance(value, OpaqueValue):

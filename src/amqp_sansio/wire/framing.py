@@ -43,7 +43,6 @@ class Assembly(Value):
     FIELDS: ClassVar[tuple[str, ...]] = (
         "channel", "track", "kind", "payload", "header", "body", "start", "end", "complete", "unended",
     )  # fmt: skip
-    __match_args__ = ("channel", "track", "kind", "payload", "header", "body", "start", "end", "complete", "unended")
 
     def __init__(
         self,
@@ -84,7 +83,6 @@ class Malformed(Value):
 
     __slots__ = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal", "method")
     FIELDS: ClassVar[tuple[str, ...]] = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal", "method")
-    __match_args__ = ("rule", "text", "code", "channel", "offset", "fatal", "said", "legal", "method")
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.broker.model.message import DEFAULT_PRIORITY
 from amqp_sansio.broker.selectors.expressions import Value
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.spec.natives import Boolean
+from amqp_sansio.spec.values import Boolean
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Envelope, Message
