@@ -31,6 +31,9 @@ BY_REASON = {
         "events/channel.py": "property_octets",
         "events/message.py": "fragment_properties",
     },
+    "public: a type of value, which its native stands for elsewhere": {
+        "spec/values.py": "Dec64 Int64 Str16 Vbin16",
+    },
     "Spark calls it, of a StatefulProcessor": {
         "spark/follower.py": "expiredTimerInfo handleExpiredTimer handleInputRows init",
     },
