@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import pytest
 
@@ -201,3 +202,23 @@ def test_an_error_is_one_sentence_and_travels_by_value(error: AmqpError, text: s
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error)
     assert vars(copy) == vars(error)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (("str8",), {}),
+        (("str8", "rule", 3), {}),
+        (("str8", "rule"), {"octet": 3}),
+        (("str8",), {"octet": 3}),
+        ((), {"rule": "long"}),
+    ],
+)
+def test_wrong_arguments_are_a_type_error(given: tuple[object, ...], named: dict[str, object]) -> None:
+    make: Callable[..., EncodeError] = EncodeError
+    with pytest.raises(TypeError, match="EncodeError takes what, rule"):
+        make(*given, **named)
+
+
+def test_arguments_may_be_named_and_left_to_their_defaults() -> None:
+    assert str(DecodeError(what="str8", rule="too long", octet=3)) == str(DecodeError("str8", 3, "too long", 503))

@@ -46,7 +46,7 @@ SAYS: dict[str, Command] = {
 
 
 def wordy(language: Automaton) -> Automaton:
-    """Without results: what a result answers is memory, and `tests/engine/test_halves.py` tries it."""
+    """Without results: what a result answers is memory, and `tests/engine/test_inbound.py` tries it."""
     moves = [{word: to for word, to in each.items() if not word.endswith("execution.result")} for each in language.moves]
     return Automaton(moves, language.finals).prefixes()
 

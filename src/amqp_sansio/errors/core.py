@@ -55,13 +55,19 @@ class AmqpError(Exception):
         """Takes the text, or the arguments that a class declares as attributes, of which `_text` makes it."""
         names = self._names
         if made is None and names:
-            if len(given) < len(names):
-                given += tuple([named[name] if name in named else getattr(type(self), name) for name in names[len(given) :]])
-            made = given
+            made = given if len(given) == len(names) and not named else self._every(given, named)
             self.__dict__.update(zip(names, made, strict=True))
             given = (self._text(),)
         super().__init__(*given)
         self._made = made  # the constructor's arguments, for pickling, where they differ from the text
+
+    def _every(self, given: tuple[object, ...], named: dict[str, object]) -> tuple[object, ...]:
+        """Returns all arguments in their order.  Raises TypeError for wrong ones, as a signature would."""
+        defaults = {name: getattr(type(self), name) for name in self._names if hasattr(type(self), name)}
+        values = defaults | dict(zip(self._names, given, strict=False)) | named
+        if len(given) + len(named) > len(self._names) or values.keys() != set(self._names):
+            raise TypeError(f"{type(self).__name__} takes {', '.join(self._names)}")
+        return tuple([values[name] for name in self._names])
 
     def _text(self) -> str:
         raise NotImplementedError
