@@ -15,7 +15,7 @@ from typing import Final
 
 from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Entry, Message
+from amqp_sansio.broker.model.message import Message, QueueEntry
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.limits import BrokerLimits
@@ -47,7 +47,7 @@ class Taker:
         self.taken = 0
         self.priority = 0
 
-    def offer(self, entry: Entry) -> bool:
+    def offer(self, entry: QueueEntry) -> bool:
         """Takes it if there is credit."""
         if not self.credit:
             return False
@@ -60,11 +60,11 @@ class Taker:
         """Returns whether there is credit."""
         return self.credit > 0
 
-    def size(self, entry: Entry) -> int:
+    def size(self, entry: QueueEntry) -> int:
         """Returns the octets of the body."""
         return len(entry.message.body)
 
-    def selects(self, entry: Entry) -> bool:
+    def selects(self, entry: QueueEntry) -> bool:
         """Returns True: it has no selector."""
         return True
 

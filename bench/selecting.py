@@ -14,7 +14,7 @@ from typing import Final
 
 from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Entry
+from amqp_sansio.broker.model.message import QueueEntry
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
 from amqp_sansio.wire.layouts.layout import encode_headers
@@ -38,7 +38,7 @@ class Picker(Taker):
         super().__init__(host)
         self.selector = Selector(selector, host.limits)
 
-    def selects(self, entry: Entry) -> bool:
+    def selects(self, entry: QueueEntry) -> bool:
         """Returns whether its selector matches the message."""
         return self.selector.selects(self.host.selectable.properties(entry.message, entry.redelivered).get)
 

@@ -13,24 +13,24 @@ from typing import Final
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.tables import TIME, nanoseconds, table_schema
-from amqp_sansio.captures.tables import END_TO_END, TABLES, Table, former_name, former_names
+from amqp_sansio.captures.tables import END_TO_END, TABLES, TableSchema, former_name, former_names
 
-EVERY: Final[dict[str, Table]] = {**TABLES, END_TO_END.name: END_TO_END}
+EVERY: Final[dict[str, TableSchema]] = {**TABLES, END_TO_END.name: END_TO_END}
 """The tables of both versions, by name."""
 
 
-def source(table: Table, before: str) -> str:
+def source(table: TableSchema, before: str) -> str:
     """Returns today's column for a column of version 1: the one in nanoseconds where there is one."""
     return before if before in table.names else next(name for name in table.names if former_name(name) == before)
 
 
-def cut(table: Table) -> tuple[str, ...]:
+def cut(table: TableSchema) -> tuple[str, ...]:
     """Returns the columns of version 1 whose times lose what is below a microsecond."""
     kinds = table_schema(table)
     return tuple([name for name in former_names(table) if kinds.field(source(table, name)).type == TIME])
 
 
-def former(table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
+def former(table: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Converts a batch of today to version 1."""
     names = former_names(table)
     columns = [batch.column(source(table, name)) for name in names]

@@ -28,8 +28,8 @@ from random import Random
 from typing import Final, TypeAlias
 
 from amqp_sansio.captures.columns.runner import records_of
-from amqp_sansio.captures.conversation import Heard, observers
-from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.conversation import LocatedEvent, observers
+from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.json_values import fields
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -152,7 +152,7 @@ def _show(value: object) -> str:
     return json.dumps(value, default=str)
 
 
-def _line(talk: Talk, heard: Heard) -> str:
+def _line(talk: AmqpFlow, heard: LocatedEvent) -> str:
     said = heard.said
     place = f"{talk.name} {heard.packet} {heard.time} {heard.speaker} {heard.start}-{heard.end} {type(said).__name__}"
     shown = [_show(getattr(said, name)) for name in said.FIELDS if name not in ("command", "control")]
@@ -163,7 +163,7 @@ def _line(talk: Talk, heard: Heard) -> str:
 def _heard(path: str) -> Iterator[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
 
-    def tell(talk: Talk, heard: Heard) -> None:
+    def tell(talk: AmqpFlow, heard: LocatedEvent) -> None:
         if not isinstance(heard.said, Violation | Note):  # `check` has them
             lines.append(("frames" if isinstance(heard.said, FrameSeen) else "events", _line(talk, heard)))
 

@@ -20,9 +20,9 @@ from amqp_sansio.adapters.base_server import (
     TLS_OCTETS,
     TURN,
     Admission,
+    AdmittedConnection,
     BaseServer,
     BaseSocket,
-    Place,
     checked,
     origin_of,
 )
@@ -112,7 +112,7 @@ def test_the_log_counts_refused_ones_once_a_second_at_most(caplog: pytest.LogCap
     assert admission.refused == 5
 
 
-def came(admission: Admission, address: object = HERE) -> Place:
+def came(admission: Admission, address: object = HERE) -> AdmittedConnection:
     place = admission.admit(address, 0.0)
     assert place is not None
     return place
@@ -133,8 +133,8 @@ def test_a_default_is_positive(field: attrs.Attribute[object]) -> None:
 @given(st.lists(st.integers(0, 20), max_size=200))
 def test_the_counts_are_those_of_open_connections(steps: list[int]) -> None:
     admission = Admission(ServerLimits(connections=8, unopened_octets=3 * PLAIN_OCTETS), tls=False)
-    there: list[Place] = []
-    strangers: list[Place] = []
+    there: list[AdmittedConnection] = []
+    strangers: list[AdmittedConnection] = []
     for step in steps:
         chosen = there[step % len(there)] if there else None
         if step < 10:
@@ -168,7 +168,7 @@ def test_a_check_that_raises_is_a_no_and_quotes_nothing() -> None:
 def test_addresses_take_turns_in_having_their_passwords_checked() -> None:
     admission, begun = Admission(ServerLimits(logins=2), tls=False), list[str]()
 
-    def wait(host: str, name: str) -> Place:
+    def wait(host: str, name: str) -> AdmittedConnection:
         place = admission.admit((host, 1), 0.0)
         assert place is not None
         admission.logins.wait(place, lambda: begun.append(name))

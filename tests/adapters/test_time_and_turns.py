@@ -18,7 +18,7 @@ import trio.abc
 from tests.adapters.hosts import attached
 
 from amqp_sansio.adapters.asyncio.server import serve as serve_asyncio
-from amqp_sansio.adapters.base_server import Place
+from amqp_sansio.adapters.base_server import AdmittedConnection
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync import server as sync_server
 from amqp_sansio.adapters.trio.server import serve as serve_trio
@@ -202,13 +202,13 @@ def test_a_client_that_vanishes_times_out_though_much_waits_to_be_taken(
     serving: Serving, said: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its messages are there for others, and its socket is closed; also where not all that it had said was read."""
-    leave, left = Place.leave, threading.Event()
+    leave, left = AdmittedConnection.leave, threading.Event()
 
-    def leaving(place: Place) -> None:
+    def leaving(place: AdmittedConnection) -> None:
         leave(place)
         left.set()
 
-    monkeypatch.setattr(Place, "leave", leaving)
+    monkeypatch.setattr(AdmittedConnection, "leave", leaving)
     broker, clock = Broker(), Clock()
     with serving(broker, clock) as url, connect(f"{url}?heartbeat=0") as connection, connection.session() as session:
         session.execute(queue.Declare("q"))

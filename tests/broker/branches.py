@@ -8,7 +8,7 @@ from tests.broker.model.things import read
 
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import AVAILABLE, Entry, Message
+from amqp_sansio.broker.model.message import AVAILABLE, Message, QueueEntry
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.broker.transactions import Coordinator, Work
@@ -42,7 +42,7 @@ class Stage:
         header = encode_headers([DeliveryProperties(delivery_mode=2 if persistent else 1, ttl=ttl)])
         return read(self.host.intake, Transfer(""), header, body)
 
-    def put(self, body: bytes = b"body", queue: str = "q", persistent: bool = True) -> Entry:
+    def put(self, body: bytes = b"body", queue: str = "q", persistent: bool = True) -> QueueEntry:
         """A message that is on a queue and acquired by somebody."""
         self.host.enqueue(self.message(body, persistent), [self.queue(queue)])
         self.stored()

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.front import Sessions, SessionService
+from amqp_sansio.broker.fronts.sessions.front import SessionFront, SessionService
 from amqp_sansio.engine.outbound import write_point
 from amqp_sansio.events import (
     CommandsCompleted,
@@ -195,9 +195,9 @@ def scene(world: World, *names: str, session: bytes = b"s") -> tuple[Client, Ses
     return client, mine
 
 
-def front(broker: Broker) -> Sessions:
+def front(broker: Broker) -> SessionFront:
     """What the broker knows of its sessions."""
-    return next(each for each in broker._fronts if isinstance(each, Sessions))
+    return next(each for each in broker._fronts if isinstance(each, SessionFront))
 
 
 def service(peer: Peer) -> SessionService:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.broker.branches import Stage
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.model.message import ACQUIRED, Entry
+from amqp_sansio.broker.model.message import ACQUIRED, QueueEntry
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.errors import LocalProtocolError
@@ -46,7 +46,7 @@ class History(Stage):
         queues = list(self.host.queues.values())
         return queues[number % len(queues)]
 
-    def some(self, number: int) -> list[Entry]:
+    def some(self, number: int) -> list[QueueEntry]:
         """Of what somebody has acquired outside of branches, up to two."""
         held = [
             entry

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.steps import assert_linear
 
-from amqp_sansio.broker.durable_fold import HostLedger, Ledger
+from amqp_sansio.broker.durable_fold import FoldedState, HostLedger
 from amqp_sansio.broker.journal import (
     Bound,
     BranchDecided,
@@ -35,7 +35,7 @@ XID = (1, b"g", b"b")
 
 
 def ledger(*operations: Operation) -> HostLedger:
-    made = Ledger()
+    made = FoldedState()
     made.add((Q, R, *operations), "test")
     return made.hosts["h"]
 
@@ -134,7 +134,7 @@ def test_what_it_makes_of_an_empty_host_is_the_same() -> None:
         x, Bound("h", "x", "q", "k", {"a": 1}), ONE, TWO, Enqueued("h", "q", 2), Enqueued("h", "q", 1, True),
         BranchPrepared("h", XID, [(1, ("q",))], [("q", 2)]), BranchPrepared("h", (2, b"", b"")), BranchDecided("h", XID, 5),
     )  # fmt: skip
-    again = Ledger()
+    again = FoldedState()
     again.add(there.operations(), "test")
     assert again.hosts["h"] == there
     assert again.last_message == 2
@@ -163,7 +163,7 @@ def test_what_it_makes_of_an_empty_host_is_the_same() -> None:
     ],
 )
 def test_what_cannot_follow_is_reported(operation: Operation, words: str) -> None:
-    there = Ledger()
+    there = FoldedState()
     there.add((Q, ONE), "before")
     with pytest.raises(RestoreError, match=words) as told:
         there.add([operation], "journal entry 3")
@@ -171,7 +171,7 @@ def test_what_cannot_follow_is_reported(operation: Operation, words: str) -> Non
 
 
 def test_a_clean_end_says_all_marks_anew_and_counts_as_long_as_it_is_the_last() -> None:
-    there = Ledger()
+    there = FoldedState()
     there.enter(Entry(1, [Q, R, ONE, TWO, Enqueued("h", "q", 1, True), Enqueued("h", "q", 2), Enqueued("h", "r", 1, True)]))
     said = [there.closed]
     there.enter(Entry(2, [Marks("h", "q", [2]), Closed("")]))
@@ -182,7 +182,7 @@ def test_a_clean_end_says_all_marks_anew_and_counts_as_long_as_it_is_the_last() 
 
 
 def test_entries_follow_one_another() -> None:
-    there = Ledger(number=4)
+    there = FoldedState(number=4)
     assert not there.enter(Entry(4, [Q]))
     assert there.enter(Entry(5, [Q]))
     with pytest.raises(RestoreError, match="journal entry 7: entry 6 comes first"):

@@ -17,7 +17,7 @@ from tests.broker.restarts import JOURNAL, XID, again, consume, declared, ledger
 from amqp_sansio import RangeSet, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.durable_fold import HostLedger, Ledger
+from amqp_sansio.broker.durable_fold import FoldedState, HostLedger
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.journal import Closed, Enqueued, Entry, Journal, Marks, MessageStored, Opened, QueueDeclared
@@ -453,7 +453,7 @@ def test_a_broker_that_is_restored_is_the_one_that_never_stopped(
     crash = data.draw(st.integers(number, history.journal.last), label="the last entry that was stored")
     there = [entry for entry in history.kept if entry.number <= crash]
     restored = Broker.restore(snapshot, there, config=JOURNAL)
-    expected = Ledger()
+    expected = FoldedState()
     for entry in there:
         expected.enter(entry)
     assert told(ledger(restored, "h")) == told(expected.hosts["h"])
@@ -504,7 +504,7 @@ def test_the_journal_tells_what_is_durable(said: list[Step]) -> None:
         history.take(step)
     history.stored()
     history.stored()  # what became visible may have expired meanwhile
-    ledger = Ledger()
+    ledger = FoldedState()
     for entry in history.entries:
         assert ledger.enter(entry)
     assert told(ledger.hosts["h"]) == told(survey(history.host, history.coordinator))
@@ -581,7 +581,7 @@ def test_a_transient_alternate_is_gone_after_a_restart() -> None:
     stage.host.declare_exchange("y", "topic", "x", durable=True)
     stage.host.declare_queue("u", "x", durable=True)
     stage.stored()
-    ledger = Ledger()
+    ledger = FoldedState()
     for entry in stage.entries:
         ledger.enter(entry)
     assert ledger.hosts["h"] == survey(stage.host, stage.coordinator)

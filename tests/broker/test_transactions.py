@@ -25,7 +25,7 @@ from amqp_sansio.broker.journal import (
 )
 from amqp_sansio.broker.model.message import ACQUIRED, GONE
 from amqp_sansio.broker.model.subscribers import SESSION, Owner
-from amqp_sansio.broker.transactions import HEURISTICS, Branch, InDoubt, Work, standing, xid_of
+from amqp_sansio.broker.transactions import HEURISTICS, Branch, InDoubtBranch, Work, standing, xid_of
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.engine.demarcation import key_of
 from amqp_sansio.errors import LocalProtocolError
@@ -420,9 +420,9 @@ def test_recover_names_what_is_prepared_or_decided_in_the_order_of_their_prepare
     assert c.recover() == (xids[2], xids[0], xids[3])
     octets = stage.message(b"in 0").size
     assert c.in_doubt == (
-        InDoubt(xids[2], None, 1, 0, octets),
-        InDoubt(xids[0], None, 1, 0, octets),
-        InDoubt(xids[3], XaStatus.XA_HEURCOM, 0, 0, 0),
+        InDoubtBranch(xids[2], None, 1, 0, octets),
+        InDoubtBranch(xids[0], None, 1, 0, octets),
+        InDoubtBranch(xids[3], XaStatus.XA_HEURCOM, 0, 0, 0),
     )
 
 

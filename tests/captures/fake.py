@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 
-from amqp_sansio.captures.replay.rows import Properties
+from amqp_sansio.captures.replay.rows import HeaderColumns
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note, Observation
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import TuneOk
 from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.framing import Malformed
-from amqp_sansio.wire.layouts.layout import Headers, Sift
+from amqp_sansio.wire.layouts.layout import HeaderDecoder, Sift
 from amqp_sansio.wire.segments import SegmentReader
 
 _BOTH: tuple[Speaker, Speaker] = ("C", "S")
@@ -80,10 +80,10 @@ class FakeWitness:
                 seen = CommandSeen(thing.channel, None, None, verb, None, False, payload, None, thing.body, thing.complete)
             self.events.append((speaker, thing.start, thing.end, seen))
 
-    def read_headers(self, sift: Sift[Properties]) -> Headers[Properties]:
-        return Headers(Reading(), sift)
+    def read_headers(self, sift: Sift[HeaderColumns]) -> HeaderDecoder[HeaderColumns]:
+        return HeaderDecoder(Reading(), sift)
 
-    def next_alike(self, headers: Headers[Properties], head: int = 0) -> None:
+    def next_alike(self, headers: HeaderDecoder[HeaderColumns], head: int = 0) -> None:
         return None
 
     def next_event(self) -> tuple[Speaker, int, int, Observation] | None:

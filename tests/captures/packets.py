@@ -9,7 +9,7 @@ from operator import itemgetter
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
+from amqp_sansio.captures.columns.replay import ConnectionReplay, TableRecords
 from amqp_sansio.captures.columns.tables import PACKETS_ARROW
 from amqp_sansio.captures.flows import address
 from amqp_sansio.captures.layers import FRAGMENT, LINKS, tcp_in
@@ -59,7 +59,7 @@ def batch(rows: Sequence[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(list(rows), schema=PACKETS_ARROW)
 
 
-def gathered(records: Iterable[Records]) -> dict[str, list[Row]]:
+def gathered(records: Iterable[TableRecords]) -> dict[str, list[Row]]:
     """The rows of each table."""
     found: dict[str, list[Row]] = {}
     for name, made in records:
@@ -67,10 +67,10 @@ def gathered(records: Iterable[Records]) -> dict[str, list[Row]]:
     return found
 
 
-def replayed(rows: Sequence[Row], options: ReplayOptions | None = None, step: int = 1 << 30) -> list[Records]:
+def replayed(rows: Sequence[Row], options: ReplayOptions | None = None, step: int = 1 << 30) -> list[TableRecords]:
     """All tables of the packets of one key, fed in batches of `step`."""
     replay = ConnectionReplay(options or ReplayOptions())
-    records: list[Records] = []
+    records: list[TableRecords] = []
     for start in range(0, len(rows), step):
         records += replay.feed(batch(rows[start : start + step]))
     return records + replay.finish()

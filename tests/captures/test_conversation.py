@@ -14,8 +14,8 @@ from amqp_sansio.captures.conversation import (
     VIOLATION,
     Conversation,
     Finding,
-    Heard,
-    Marks,
+    LocatedEvent,
+    PacketIndex,
     finding_of,
     observers,
 )
@@ -32,7 +32,7 @@ class Talk:
     """A conversation that is fed by hand: each thing said is the next packet, a second later."""
 
     def __init__(self, begun: bool = True, server: int | None = 1, asked: bool = False) -> None:
-        self.heard: list[Heard] = []
+        self.heard: list[LocatedEvent] = []
         self.made: list[bool] = []
         self.conversation = Conversation(self._make, lambda _, heard: self.heard.append(heard))
         self.conversation.begun = begun
@@ -178,18 +178,18 @@ def test_strict_is_handed_on() -> None:
 
 def test_a_violation_accuses_its_speaker_and_nothing_else_does() -> None:
     violation = Violation("S", "a.rule", "said", ("this",), 501, 1, 8, "one sentence")
-    assert finding_of(Heard(7, 0, "S", violation, 0, 1)) == Finding(
+    assert finding_of(LocatedEvent(7, 0, "S", violation, 0, 1)) == Finding(
         VIOLATION, "S", 7, "a.rule", "said", ("this",), "one sentence", 1, 501, 8
     )
     for said, rule in ((Note("gap", "lost"), "gap"), (OpaqueSeen("TLS"), "opaque")):
-        found = finding_of(Heard(7, 0, "C", said, 0, 1))
+        found = finding_of(LocatedEvent(7, 0, "C", said, 0, 1))
         assert found is not None
         assert (found.level, found.rule, found.legal) == (NOTE, rule, ())
-    assert finding_of(Heard(7, 0, "C", HeaderSeen(b"AMQP\1\1\0\x0a", "0-10"), 0, 8)) is None
+    assert finding_of(LocatedEvent(7, 0, "C", HeaderSeen(b"AMQP\1\1\0\x0a", "0-10"), 0, 8)) is None
 
 
 def test_places_are_kept_as_long_as_something_that_began_there_is_under_way() -> None:
-    marks = Marks()
+    marks = PacketIndex()
     for packet in range(1, 5 * MARKS):
         marks.add(10 * packet, packet, packet)
         if len(marks.ends) > marks.room:

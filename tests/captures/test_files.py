@@ -12,7 +12,7 @@ import pytest
 
 from amqp_sansio.captures import files as module
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import CLOSED, Taken, closed_in, found, is_remote, named, names_in, order, resolved, there
+from amqp_sansio.captures.files import CLOSED, TakenFiles, closed_in, found, is_remote, named, names_in, order, resolved, there
 
 ROTATED = ["dump", "dump1", "dump2", "dump10", "dump10_2024", "eth.pcapng.2", "eth.pcapng.10"]
 
@@ -111,17 +111,17 @@ NOTHING = {"last": "", "floor": "", "taken": ""}
 
 
 def test_what_was_taken_stays_so_in_an_offset_and_whatever_its_ending_of_compression() -> None:
-    taken = Taken(NOTHING)
+    taken = TakenFiles(NOTHING)
     assert taken.without(["x1", "x2", "x10"]) == ["x1", "x2", "x10"]
     taken.add(["x1", "x10"], ["x1", "x2", "x10"])
-    again = Taken({"last": "x10", **taken.told()})
+    again = TakenFiles({"last": "x10", **taken.told()})
     assert again.without(["x1.gz", "x2", "x10.zst", "x11"]) == ["x2", "x11"]
     assert "\udcff" not in again  # a name that is no UTF-8
 
 
 def test_an_offset_of_before_tells_the_last_name_only() -> None:
-    assert Taken({"last": "x2"}).without(["x1", "x2", "x3"]) == ["x3"]
-    assert Taken({"last": ""}).without(["x1"]) == ["x1"]
+    assert TakenFiles({"last": "x2"}).without(["x1", "x2", "x3"]) == ["x3"]
+    assert TakenFiles({"last": ""}).without(["x1"]) == ["x1"]
 
 
 @pytest.mark.parametrize("deletes", [False, True])
@@ -130,7 +130,7 @@ def test_names_are_bounded_and_none_is_taken_twice(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "TAKEN_NAMES", 8)
     offset: dict[str, Any] = NOTHING
     for number in range(10, 60):
-        taken = Taken(offset)
+        taken = TakenFiles(offset)
         there = [f"x{each}" for each in range(number - 2 if deletes else 10, number + 1)]
         new = f"x{number}"
         assert (taken.without([new])) == [new]
@@ -138,5 +138,5 @@ def test_names_are_bounded_and_none_is_taken_twice(monkeypatch: pytest.MonkeyPat
         offset = {"last": new, **taken.told()}
         assert len(offset["taken"]) <= 8 * 8
         every = [f"x{each}" for each in range(10, number + 1)]
-        assert Taken(offset).without(sorted(every, key=order)) == []
-    assert Taken(offset).without(["x1", "x59a"]) == ["x59a"]
+        assert TakenFiles(offset).without(sorted(every, key=order)) == []
+    assert TakenFiles(offset).without(["x1", "x59a"]) == ["x59a"]

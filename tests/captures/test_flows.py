@@ -18,10 +18,10 @@ from tests.captures.build import RST, Record, Segment
 from tests.captures.fake import FakeWitness
 
 from amqp_sansio.captures import flows
-from amqp_sansio.captures.conversation import Conversation, Heard, observers
-from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.conversation import Conversation, LocatedEvent, observers
+from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.layers import IN_TWO
-from amqp_sansio.captures.rows import Row, transcript
+from amqp_sansio.captures.rows import DecodedLine, transcript
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.walk import Packet
 from amqp_sansio.dialects import AMQP_0_10
@@ -35,7 +35,7 @@ def packets(records: Iterable[Record]) -> list[Packet]:
 
 class Log:
     def __init__(self, segments: Iterable[Segment], ports: Sequence[int] = (), kind: str = "ethernet") -> None:
-        self.heard: list[tuple[str, Heard]] = []
+        self.heard: list[tuple[str, LocatedEvent]] = []
         self.ended: list[str] = []
         self.warnings: list[str] = []
         listener = Listener(FakeWitness, self._tell, self._end, ports, self.warnings.append)
@@ -43,10 +43,10 @@ class Log:
             listener.hear(packet)
         listener.finish()
 
-    def _tell(self, talk: Talk, heard: Heard) -> None:
+    def _tell(self, talk: AmqpFlow, heard: LocatedEvent) -> None:
         self.heard.append((talk.name, heard))
 
-    def _end(self, talk: Talk) -> None:
+    def _end(self, talk: AmqpFlow) -> None:
         self.ended.append(talk.name)
 
     @property
@@ -255,11 +255,11 @@ def test_no_heartbeats_no_silence() -> None:
 # --- properties over whole files --------------------------------------------------------------------------
 
 
-def rows(path: Path, records: Sequence[Record], ports: Sequence[int] = ()) -> list[Row]:
+def rows(path: Path, records: Sequence[Record], ports: Sequence[int] = ()) -> list[DecodedLine]:
     return [row for _, row in transcript(build.write(path / "x", build.pcap(records)), FakeWitness, ports, print)]
 
 
-def bare(found: Iterable[Row]) -> list[dict[str, object]]:
+def bare(found: Iterable[DecodedLine]) -> list[dict[str, object]]:
     """Rows without what depends on the packets."""
     return [{key: value for key, value in row.items() if key not in ("packet", "time", "file")} for row in found]
 
@@ -400,7 +400,7 @@ def test_memory_does_not_grow_with_the_number_of_connections(
 def test_limits_of_connections_that_never_end(monkeypatch: pytest.MonkeyPatch, name: str, each: bytes) -> None:
     monkeypatch.setattr(flows, name, 10)
     for count, ended in ((9, 0), (10, 0), (11, 1)):
-        gone: list[Talk] = []
+        gone: list[AmqpFlow] = []
         listener = Listener(FakeWitness, lambda *_: None, gone.append)
         segments: list[Segment] = []
         for number in range(count):
@@ -437,10 +437,10 @@ def test_a_violation_after_the_limit_of_findings_is_still_seen() -> None:
     from amqp_sansio.captures.verdicts import FINDINGS, _Case
     from amqp_sansio.events.violation import Violation
 
-    case = _Case(Talk(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), True), ReplayOptions())
+    case = _Case(AmqpFlow(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), True), ReplayOptions())
     for _ in range(FINDINGS + 5):
-        case.hear(Heard(1, 0, "C", Note("gap", "lost"), 0, 0))
-    case.hear(Heard(2, 0, "S", Violation("S", "rule", "said", ("legal",)), 0, 0))
+        case.hear(LocatedEvent(1, 0, "C", Note("gap", "lost"), 0, 0))
+    case.hear(LocatedEvent(2, 0, "S", Violation("S", "rule", "said", ("legal",)), 0, 0))
     talk = Log(build.conversation([]).segments)
     assert talk.ended
     assert len(case.findings) == FINDINGS + 1

@@ -19,7 +19,7 @@ from tests.captures.build import Record, Segment
 
 from amqp_sansio.captures.conversation import VIOLATION, observers
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.rows import Row, transcript
+from amqp_sansio.captures.rows import DecodedLine, transcript
 from amqp_sansio.captures.verdicts import Verdict, verdicts
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
@@ -27,7 +27,7 @@ EXPECTED = json.loads((DATA / "expected.json").read_text())
 FAULTLESS = ("hello", "tx", "credit", "dtx", "maps", "syncflush", "cpp_hello")
 
 
-def rows(path: str | Path, ports: Sequence[int] = ()) -> list[Row]:
+def rows(path: str | Path, ports: Sequence[int] = ()) -> list[DecodedLine]:
     return [row for _, row in transcript(str(path), observers(), ports, lambda text: None)]
 
 
@@ -39,12 +39,12 @@ def file(path: Path, segments: Sequence[Segment]) -> Path:
     return Path(build.write(path / "x", build.pcap(build.records(segments))))
 
 
-def bare(found: Sequence[Row]) -> list[dict[str, object]]:
+def bare(found: Sequence[DecodedLine]) -> list[dict[str, object]]:
     """Rows without what depends on the packets."""
     return [{key: value for key, value in row.items() if key not in ("packet", "time", "file")} for row in found]
 
 
-def by_speaker(found: Sequence[Row]) -> list[list[dict[str, object]]]:
+def by_speaker(found: Sequence[DecodedLine]) -> list[list[dict[str, object]]]:
     return [[row for row in bare(found) if row["speaker"] == speaker] for speaker in "CS"]
 
 

@@ -9,10 +9,10 @@ from tests.captures import build
 from tests.captures.fake import FakeWitness
 
 from amqp_sansio.captures import rows as module
-from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.conversation import LocatedEvent
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.flows import Talk
-from amqp_sansio.captures.rows import Row, headers_of, row_of, transcript
+from amqp_sansio.captures.flows import AmqpFlow
+from amqp_sansio.captures.rows import DecodedLine, headers_of, row_of, transcript
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.events.violation import Violation
@@ -22,8 +22,8 @@ from amqp_sansio.spec.message import DeliveryProperties, Transfer
 HEADER = AMQP_0_10.codec.encode_struct32(DeliveryProperties(routing_key="k"))
 
 
-def row(said: Observation, secrets: bool = False) -> Row:
-    found = row_of("f", "a>b#1", Heard(7, 99, "C", said, 0, 20), secrets)
+def row(said: Observation, secrets: bool = False) -> DecodedLine:
+    found = row_of("f", "a>b#1", LocatedEvent(7, 99, "C", said, 0, 20), secrets)
     assert found is not None
     assert (found["file"], found["packet"], found["time"], found["connection"], found["speaker"]) == ("f", 7, 99, "a>b#1", "C")
     return found
@@ -61,7 +61,7 @@ def test_what_cannot_be_read() -> None:
 
 def test_violations_and_notes_are_no_rows() -> None:
     for said in (Note("r", "t"), Violation("C", "r", "s")):
-        assert row_of("f", "c", Heard(1, 1, "C", said, 0, 0)) is None
+        assert row_of("f", "c", LocatedEvent(1, 1, "C", said, 0, 0)) is None
 
 
 def test_a_header_segment_that_cannot_be_read_is_given_as_octets() -> None:
@@ -69,7 +69,7 @@ def test_a_header_segment_that_cannot_be_read_is_given_as_octets() -> None:
     assert headers_of(b"\0\0\0\x09broken") == [{"struct": None, "octets": b"\0\0\0\x09broken".hex()}]
 
 
-def rows(path: str) -> list[Row]:
+def rows(path: str) -> list[DecodedLine]:
     return [row for _, row in transcript(path, FakeWitness, (), lambda text: None)]
 
 
@@ -112,7 +112,7 @@ def test_a_limit_on_what_waits_loses_nothing(limit: str, value: int, tmp_path: P
 def test_what_was_good_comes_before_the_error(tmp_path: Path) -> None:
     octets = build.pcap(build.records(build.conversation([b"x"]).segments))
     path = build.write(tmp_path / "x", octets + b"\xff" * 16 + b"x")
-    found: list[tuple[Talk, Row]] = []
+    found: list[tuple[AmqpFlow, DecodedLine]] = []
     with pytest.raises(CaptureError):
         found.extend(transcript(path, FakeWitness, (), lambda text: None))
     assert found[-1][1]["verb"] == "1.12"

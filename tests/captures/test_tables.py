@@ -23,7 +23,7 @@ from amqp_sansio.captures.tables import (
     RENAMED,
     TABLES,
     Column,
-    Table,
+    TableSchema,
     Type,
     at,
     ddl,
@@ -36,7 +36,7 @@ from amqp_sansio.captures.tables import (
     refusal,
 )
 
-TABLE = Table(
+TABLE = TableSchema(
     "things",
     "thing",
     "Things.",
@@ -66,7 +66,7 @@ each_table = pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 
 
 @each_table
-def test_every_table_begins_with_the_common_columns_and_its_time(table: Table) -> None:
+def test_every_table_begins_with_the_common_columns_and_its_time(table: TableSchema) -> None:
     assert table.columns[: len(COMMON)] == COMMON
     time, exactly = table.columns[len(COMMON) :][:2]
     assert (time.name, time.type, time.nullable) == ("ts", Type.TIME, False)
@@ -75,7 +75,7 @@ def test_every_table_begins_with_the_common_columns_and_its_time(table: Table) -
 
 
 @each_table
-def test_every_column_says_what_it_is(table: Table) -> None:
+def test_every_column_says_what_it_is(table: TableSchema) -> None:
     for column in table.columns:
         assert column.text.endswith(".")
         if column.name.endswith("_ns"):
@@ -85,7 +85,7 @@ def test_every_column_says_what_it_is(table: Table) -> None:
 
 
 @each_table
-def test_times_have_names_of_their_own_and_what_is_beside_them_says_the_same(table: Table) -> None:
+def test_times_have_names_of_their_own_and_what_is_beside_them_says_the_same(table: TableSchema) -> None:
     for column in table.columns:
         assert is_time(column.name) == (column.type is Type.TIME)
         assert column.type is not Type.TIME or column.unit == "UTC"
@@ -150,7 +150,7 @@ def test_a_message_published_and_delivered() -> None:
 
 
 @pytest.mark.parametrize("table", [*TABLES.values(), END_TO_END], ids=lambda table: table.name)
-def test_every_column_of_then_has_one_of_today(table: Table) -> None:
+def test_every_column_of_then_has_one_of_today(table: TableSchema) -> None:
     """The columns in files that version 1 wrote, in their order."""
     (path,) = (TABLES_1 / table.name).rglob("*.parquet")
     folders = PARTITIONS if table is not END_TO_END else ()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from amqp_sansio.captures.columns.store import Outcome
+from amqp_sansio.captures.columns.store import PublishedTables
 from amqp_sansio.cli import analyze as module
 from amqp_sansio.cli.analyze import SMALL_OCTETS, advice
 from amqp_sansio.cli.main import main
@@ -75,9 +75,9 @@ def test_the_engine_local_starts_no_spark(tmp_path: Path, capsys: pytest.Capture
 def test_the_size_of_files_is_for_either_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
-    def here(captures: list[str], out: str, plan: object, file_octets: int) -> Outcome:
+    def here(captures: list[str], out: str, plan: object, file_octets: int) -> PublishedTables:
         asked.append((captures, out, file_octets))
-        return Outcome(out, {"connections": 1}, 0, 0, {}, 0.0)
+        return PublishedTables(out, {"connections": 1}, 0, 0, {}, 0.0)
 
     monkeypatch.setattr(module, "run_here", here)
     assert main(["analyze", HELLO, "--out", str(tmp_path), "--engine", "local", "--file-size", "3"]) == 0

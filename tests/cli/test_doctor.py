@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from amqp_sansio.cli import doctor as module
-from amqp_sansio.cli.doctor import Part, examine
+from amqp_sansio.cli.doctor import ExaminedPart, examine
 from amqp_sansio.cli.main import main
 from amqp_sansio.spark.errors import MissingJava, PipelineError
 from amqp_sansio.spark.installation import Java
@@ -22,9 +22,9 @@ pytest.importorskip("pyspark", reason="the extra [spark] is not installed")
 def test_each_part_has_a_line(
     well: bool, status: int, verdict: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def examine(master: str, settings: dict[str, str]) -> Iterator[Part]:
+    def examine(master: str, settings: dict[str, str]) -> Iterator[ExaminedPart]:
         assert (master, settings) == ("local[3]", {"a": "b"})
-        yield Part("Java", well, "about it")
+        yield ExaminedPart("Java", well, "about it")
 
     monkeypatch.setattr(module, "examine", examine)
     assert main(["doctor", "--master", "local[3]", "--conf", "a=b"]) == status

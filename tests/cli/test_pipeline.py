@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from amqp_sansio.captures.columns.late import Late
-from amqp_sansio.captures.columns.store import Damage, Outcome
+from amqp_sansio.captures.columns.store import Damage, PublishedTables
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.main import parser
 from amqp_sansio.cli.output import NO_CONNECTION
@@ -75,8 +75,8 @@ def test_hours_are_a_number() -> None:
             hours(wrong)
 
 
-def outcome(**findings: int) -> Outcome:
-    return Outcome("out", {"connections": 2, "violations": sum(findings.values())}, 3, 4500, findings, 1.25)
+def outcome(**findings: int) -> PublishedTables:
+    return PublishedTables("out", {"connections": 2, "violations": sum(findings.values())}, 3, 4500, findings, 1.25)
 
 
 def test_the_summary_says_what_was_published(capsys: pytest.CaptureFixture[str]) -> None:

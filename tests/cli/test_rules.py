@@ -13,7 +13,7 @@ from tests.cli.serving import Serving, run
 from amqp_sansio.adapters.access_files import Verifier, write, write_groups
 from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.cli.main import main
-from amqp_sansio.cli.rules import Asked, RequestError, check
+from amqp_sansio.cli.rules import RequestError, RulesOptions, check
 from amqp_sansio.errors import SessionFailed
 
 RULES = """\
@@ -94,7 +94,7 @@ def test_what_is_no_request_is_refused(
     identity: str | None, words: tuple[str, ...], key: str | None, wrong: str, file: Path
 ) -> None:
     with pytest.raises(RequestError, match=wrong):
-        check(Asked(file=str(file), identity=identity, words=words, key=key))
+        check(RulesOptions(file=str(file), identity=identity, words=words, key=key))
 
 
 def test_a_file_that_is_wrong_is_reported_with_its_line_before_anything_begins(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from amqp_sansio.cli import run as job
 from amqp_sansio.cli import served
-from amqp_sansio.cli.link_demo import Crossing, Outcome
+from amqp_sansio.cli.link_demo import Crossing, DemoOutcome
 from amqp_sansio.cli.main import main
 
 
@@ -35,7 +35,7 @@ def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_lost_or_doubled_message_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     class Worse(Crossing):
-        def run(self) -> Outcome:
+        def run(self) -> DemoOutcome:
             outcome = super().run()
             return attrs.evolve(outcome, received=(*outcome.received[1:], outcome.received[3]))
 
@@ -47,7 +47,9 @@ def test_a_lost_or_doubled_message_is_reported(capsys: pytest.CaptureFixture[str
 
 
 def test_a_broker_that_loses_something_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served, "tell", lambda messages: served.Story(confirmed=messages, received=(b"order 0",), ended=0))
+    monkeypatch.setattr(
+        served, "tell", lambda messages: served.RestartStory(confirmed=messages, received=(b"order 0",), ended=0)
+    )
     assert main(["run"]) == 1
     assert "1 messages of 500, 499 lost" in capsys.readouterr().out
 

@@ -33,7 +33,7 @@ from amqp_sansio.cli.serve import (
     LONGEST,
     Conversations,
     ServeError,
-    Wishes,
+    ServeOptions,
     configuration,
     context,
     resolve,
@@ -142,13 +142,13 @@ def test_everybody_is_let_in_on_loopback_only(host: str) -> None:
     with pytest.raises(
         ServeError, match=r"--auth none lets everybody in, so it listens on loopback only, not on .*--auth FILE"
     ):
-        verb.serve(Wishes(host=host, port=0))
+        verb.serve(ServeOptions(host=host, port=0))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.9.9.9"])
 def test_loopback_has_many_names(host: str) -> None:
     address = resolve(host)
-    assert configuration(Wishes(host=host), address)().mechanisms[0].name == "ANONYMOUS"
+    assert configuration(ServeOptions(host=host), address)().mechanisms[0].name == "ANONYMOUS"
 
 
 def test_names_that_stand_for_nothing() -> None:
@@ -186,19 +186,19 @@ def test_passwords(tmp_path: Path) -> None:
 
 def test_scram_is_offered_where_everybody_can_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = users(tmp_path)
-    configure = configuration(Wishes(auth=path), "0.0.0.0")
+    configure = configuration(ServeOptions(auth=path), "0.0.0.0")
     assert [each.name for each in configure().mechanisms] == ["SCRAM-SHA-256", "PLAIN"]
     write(path, "bjørn", Verifier.make("smørrebrød"))
     assert [each.name for each in configure().mechanisms] == ["PLAIN"]
     write(path, "bjørn", None)
     monkeypatch.setattr(verb, "find_spec", lambda name: None)  # a plain installation
-    configure = configuration(Wishes(auth=path), "0.0.0.0")
+    configure = configuration(ServeOptions(auth=path), "0.0.0.0")
     assert [each.name for each in configure().mechanisms] == ["PLAIN"]
     write(path, "alice", None)
     with pytest.raises(VerifierError, match="no user is in it"):
-        configuration(Wishes(auth=path), "127.0.0.1")
+        configuration(ServeOptions(auth=path), "127.0.0.1")
     with pytest.raises(VerifierError, match="cannot be read: No such file"):
-        configuration(Wishes(auth=str(tmp_path / "none")), "127.0.0.1")
+        configuration(ServeOptions(auth=str(tmp_path / "none")), "127.0.0.1")
 
 
 def test_tls(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_certificates_that_are_none(tmp_path: Path) -> None:
 
 def test_a_data_dir_without_a_name_is_refused() -> None:
     with pytest.raises(ServeError, match="names a directory, and is empty"):
-        serve(Wishes(port=0, data_dir=""))
+        serve(ServeOptions(port=0, data_dir=""))
 
 
 def test_a_data_dir_that_cannot_be(tmp_path: Path) -> None:
@@ -272,20 +272,20 @@ def test_a_data_dir_that_cannot_be(tmp_path: Path) -> None:
 
 def test_a_broker_has_one_tag_as_long_as_its_store(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    first = restore(store, 0.0, Wishes()).config.federation_tag
+    first = restore(store, 0.0, ServeOptions()).config.federation_tag
     store.close()
     store = Store(tmp_path)
     assert first
-    assert restore(store, 0.0, Wishes()).config.federation_tag == first
+    assert restore(store, 0.0, ServeOptions()).config.federation_tag == first
     store.close()
-    assert restore(None, 0.0, Wishes()).config.federation_tag != restore(None, 0.0, Wishes()).config.federation_tag
+    assert restore(None, 0.0, ServeOptions()).config.federation_tag != restore(None, 0.0, ServeOptions()).config.federation_tag
 
 
 def test_a_tag_that_cannot_be_kept_is_reported(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (tmp_path / TAG).mkdir()
     with pytest.raises(StoreError, match="cannot be written"):
-        restore(store, 0.0, Wishes())
+        restore(store, 0.0, ServeOptions())
     store.close()
 
 
@@ -297,7 +297,7 @@ def test_a_store_with_a_hole_is_reported(tmp_path: Path) -> None:
     entries = broker.journal()
     store.append([(each.number, encode_entry(each)) for each in entries if each.number != 2])
     with pytest.raises(StoreError, match="the store is damaged: "):
-        restore(store, 0.0, Wishes())
+        restore(store, 0.0, ServeOptions())
     store.close()
 
 
@@ -398,7 +398,7 @@ def test_a_fault_is_reported_and_ends_it(monkeypatch: pytest.MonkeyPatch, capsys
             return self
 
     monkeypatch.setattr(verb, "BrokerServer", Poked)
-    assert verb.serve(Wishes(port=0)) == 1
+    assert verb.serve(ServeOptions(port=0)) == 1
     assert "it is broken (ZeroDivisionError: division by zero); please report this" in capsys.readouterr().err
     connects[0].close()
 
@@ -459,10 +459,12 @@ def test_the_largest_message_is_as_large_as_it_says() -> None:
 
 def test_the_settings_of_each_option() -> None:
     """At the limit one message of that size fits everywhere; nothing shrinks below its default."""
-    default = Wishes()
+    default = ServeOptions()
     assert (default.limits, default.broker(journal=False, epoch=0.0, tag="a").limits) == (DEFAULT_LIMITS, DEFAULT_BROKER_LIMITS)
     for most in (1000, 100_000_000, 5_000_000_000):
-        wishes = Wishes(max_message=most, error_codes="spec", login_seconds=3.0, virtual_hosts=("a",), logins_per_address=2)
+        wishes = ServeOptions(
+            max_message=most, error_codes="spec", login_seconds=3.0, virtual_hosts=("a",), logins_per_address=2
+        )
         broker = wishes.broker(journal=True, epoch=0.0, tag="a")
         assert wishes.limits.assembly_octets == most + BESIDES
         assert min(wishes.limits.buffered_octets, wishes.limits.replay_octets) >= most + BESIDES

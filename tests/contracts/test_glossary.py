@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -38,3 +39,15 @@ def test_each_word_stands_once() -> None:
     single = [word for row in rows for word in row.split(", ")]
     assert rows == sorted(rows)
     assert sorted(single) == sorted(set(single))
+
+
+def test_the_glossary_lists_every_class_name_in_two_modules_once() -> None:
+    found: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in (ROOT / FOLDER).rglob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        if not generated(source):
+            for node in ast.parse(source).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found[node.name].append(path)
+    listed = re.findall(r"^\| `(\w+)` \|", GLOSSARY.read_text(encoding="utf-8").partition("## Class names")[2], re.MULTILINE)
+    assert listed == sorted(name for name, paths in found.items() if len(paths) > 1)

@@ -13,7 +13,7 @@ from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.pending_commands import CONTENT
 from amqp_sansio.conversation.properties import HEADERS, SessionProperties
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
-from amqp_sansio.conversation.session_core import Failure
+from amqp_sansio.conversation.session_core import SessionEnd
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.errors import (
     ConnectionLost,
@@ -42,7 +42,7 @@ DETACHED = SessionDetached(b"s", 1, Origin.PEER, 0, "gone", None, EMPTY, True)
 
 
 def test_a_refusal_is_the_fault_of_the_one_whose_command_it_names() -> None:
-    failure = Failure()
+    failure = SessionEnd()
     assert [failure.for_others] == [None]
     failure.error = error = SessionFailed(b"s", 404, "no", "queue.delete")
     assert failure.for_others is error  # nobody knows whose it was
@@ -55,7 +55,7 @@ def test_a_refusal_is_the_fault_of_the_one_whose_command_it_names() -> None:
 
 
 def test_seeing_the_error_of_the_others_is_seeing_the_failure() -> None:
-    failure = Failure()
+    failure = SessionEnd()
     assert [failure.seen] == [True]
     failure.error, failure.id = SessionFailed(b"s", 404, "no"), 7
     assert [failure.seen] == [False]
@@ -65,7 +65,7 @@ def test_seeing_the_error_of_the_others_is_seeing_the_failure() -> None:
 
 
 def test_a_call_that_comes_too_late_has_sent_nothing() -> None:
-    failure = Failure()
+    failure = SessionEnd()
     failure.must_live()
     failure.error, failure.id = SessionFailed(b"s", 404, "no"), 7
     with pytest.raises(SharedSessionFailed, match="which was not sent") as caught:
@@ -75,7 +75,7 @@ def test_a_call_that_comes_too_late_has_sent_nothing() -> None:
 
 
 def test_what_depends_on_the_refused_command_fails_with_its_refusal() -> None:
-    failure, other = Failure(), SessionLost(b"s", "lost", EMPTY)
+    failure, other = SessionEnd(), SessionLost(b"s", "lost", EMPTY)
     assert failure.of(7, other) is other
     failure.error, failure.id = SessionFailed(b"s", 404, "no"), 7
     assert failure.of(7, other) is failure.error
@@ -83,7 +83,7 @@ def test_what_depends_on_the_refused_command_fails_with_its_refusal() -> None:
 
 
 def test_a_detach_is_a_failure_unless_it_was_wanted_or_follows_a_refusal() -> None:
-    failure = Failure()
+    failure = SessionEnd()
     failure.ended(b"s", DETACHED, True)
     assert [failure.error] == [None]
     failure.ended(b"s", DETACHED, False)
@@ -94,7 +94,7 @@ def test_a_detach_is_a_failure_unless_it_was_wanted_or_follows_a_refusal() -> No
 
 
 def test_exclusive_queues_end_with_the_session() -> None:
-    failure = Failure()
+    failure = SessionEnd()
     for said in (
         queue.Declare("a", exclusive=True),
         queue.Declare("b"),

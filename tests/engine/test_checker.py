@@ -19,7 +19,7 @@ from amqp_sansio.spec.execution import Sync
 from amqp_sansio.tables.connection import HANDSHAKE
 from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.framing import Cut, KnownCommand
-from amqp_sansio.wire.layouts.layout import Headers
+from amqp_sansio.wire.layouts.layout import HeaderDecoder
 
 
 def test_it_is_a_plain_tuple_of_speaker_octets_and_event() -> None:
@@ -42,7 +42,7 @@ def test_without_a_way_of_its_own_everything_is_taken_one_by_one() -> None:
     checker = Checker(ConnectionWitness(False, DEFAULT_LIMITS, HANDSHAKE), {}, deque())
     cut: Cut = (KnownCommand(1, Sync(), False, b""), b"", None, b"", 0, 1)
     assert checker.hear_plain("C", cut) is None
-    assert checker.next_alike("S", Headers(Reading.of(DEFAULT_LIMITS), properties_of), 0) is None
+    assert checker.next_alike("S", HeaderDecoder(Reading.of(DEFAULT_LIMITS), properties_of), 0) is None
     assert checker.subscriptions(1) is None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amqp_sansio.captures.conversation import Heard, observers
+from amqp_sansio.captures.conversation import LocatedEvent, observers
 from amqp_sansio.captures.flows import Listener
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.dialects import AMQP_0_10
@@ -209,8 +209,8 @@ def test_both_ways_report_the_same_whatever_comes(seed: int, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", ["credit", "tx", "dtx", "cpp_hello", "errors", "maps", "hello"])
 def test_recordings_give_the_same_both_ways(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def heard() -> list[Heard]:
-        found: list[Heard] = []
+    def heard() -> list[LocatedEvent]:
+        found: list[LocatedEvent] = []
         listener = Listener(observers(), lambda talk, one: found.append(one), lambda talk: None)
         for packet in read_packets(str(DATA / f"{name}.pcap"), lambda text: None):
             listener.hear(packet)

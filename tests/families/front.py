@@ -14,7 +14,7 @@ from amqp_sansio.broker.broker import Peer
 from amqp_sansio.broker.fronts.front import Front, Service
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Entry, Envelope, Form, Message, Properties
+from amqp_sansio.broker.model.message import Envelope, Form, Message, NeutralProperties, QueueEntry
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.events import ConnectionClosed, Event, TimeoutGranted
@@ -24,8 +24,8 @@ from amqp_sansio.spec.codes import CloseCode
 class Keys(Form):
     """A header is the routing key, behind a ! when the message is redelivered."""
 
-    def properties(self, header: bytes) -> Properties:
-        return Properties("", header.removeprefix(b"!").decode(), True, None, header[:1] == b"!")
+    def properties(self, header: bytes) -> NeutralProperties:
+        return NeutralProperties("", header.removeprefix(b"!").decode(), True, None, header[:1] == b"!")
 
     def marked(self, header: bytes) -> bytes:
         return b"!" + header
@@ -33,7 +33,7 @@ class Keys(Form):
     def envelope(self, header: bytes, empty_body: bool) -> Envelope:
         return Envelope(self, header, "", self.properties(header).routing_key, persistent=True, redelivered=header[:1] == b"!")
 
-    def written(self, properties: Properties) -> bytes:
+    def written(self, properties: NeutralProperties) -> bytes:
         return b"!" * properties.redelivered + properties.routing_key.encode()
 
 
@@ -50,13 +50,13 @@ class LineConsumer:
 
     def __init__(self, service: LineService, line: int, queue: str) -> None:
         self.owner: Final[Owner] = service.peer._owner
-        self.sent: Final[deque[Entry]] = deque()
+        self.sent: Final[deque[QueueEntry]] = deque()
         self._line: Final = line
         self._say: Final = service.say
         self._peer: Final = service.peer
         self.queue: Final[Queue] = service.host.subscribe(queue, self)
 
-    def offer(self, entry: Entry) -> bool:
+    def offer(self, entry: QueueEntry) -> bool:
         if self._peer.full:
             self._peer._stalled[self] = None
             return False
@@ -67,10 +67,10 @@ class LineConsumer:
     def able(self, message: Message) -> bool:
         return not self._peer.full
 
-    def selects(self, entry: Entry) -> bool:
+    def selects(self, entry: QueueEntry) -> bool:
         return True
 
-    def size(self, entry: Entry) -> int:
+    def size(self, entry: QueueEntry) -> int:
         return len(entry.message.body)
 
     def gone(self, queue: Queue, by: Owner | None) -> None:

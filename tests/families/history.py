@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.families.heard import Done, Put
 
-from amqp_sansio.captures.conversation import Heard
-from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.conversation import LocatedEvent
+from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import NOTHING, Kind, Message, Rows
+from amqp_sansio.captures.replay.rows import NOTHING, Rows, TransferKind, TransferRecord
 from amqp_sansio.captures.replay.sessions import History
 from amqp_sansio.events.observed import CommandSeen
 
@@ -17,18 +17,18 @@ class LineHistory(History):
 
     __slots__ = ("_open",)
 
-    def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, late: dict[str, bool]) -> None:
+    def __init__(self, talk: AmqpFlow, rows: Rows, options: ReplayOptions, late: dict[str, bool]) -> None:
         super().__init__(talk, rows, options, late)
-        self._open: dict[tuple[str, int], list[Message]] = {}
+        self._open: dict[tuple[str, int], list[TransferRecord]] = {}
 
-    def command(self, heard: Heard, said: CommandSeen) -> bool:
+    def command(self, heard: LocatedEvent, said: CommandSeen) -> bool:
         super().command(heard, said)
         speaker, channel = heard.speaker, said.channel
         if isinstance(said.command, Put):
-            kind = Kind(speaker, None, channel, f"line {channel}", None, True, True, False, True, len(said.payload))
+            kind = TransferKind(speaker, None, channel, f"line {channel}", None, True, True, False, True, len(said.payload))
             size, first = len(said.body or b""), self._talk.conversation.time_of(speaker, heard.start + 1)
             times = first, first, heard.time, heard.time
-            message = Message(kind, NOTHING, None, said.id, 0, size, *times, heard.start, heard.packet)
+            message = TransferRecord(kind, NOTHING, None, said.id, 0, size, *times, heard.start, heard.packet)
             self._open.setdefault((speaker, channel), []).append(message)
             return True
         if isinstance(said.command, Done) and (waiting := self._open.get(("S" if speaker == "C" else "C", channel))):

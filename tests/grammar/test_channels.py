@@ -9,7 +9,7 @@ import pytest
 from amqp_sansio.grammar import channels
 from amqp_sansio.grammar.algebra import difference
 from amqp_sansio.grammar.automaton import Automaton
-from amqp_sansio.grammar.channels import Traffic, in_order
+from amqp_sansio.grammar.channels import OpenWords, in_order
 from amqp_sansio.grammar.notation import Grammar, Question
 from amqp_sansio.grammar.texts import GRAMMAR_0_9, GRAMMAR_0_9_1
 
@@ -70,7 +70,7 @@ def test_connections(short: str, legal: bool) -> None:
 
 def test_a_connection_that_is_sent_elsewhere() -> None:
     short = OPENING.replace("open-ok", "redirect")
-    assert judged(channels.connection(Traffic(redirects=True)), "connection", short)
+    assert judged(channels.connection(OpenWords(redirects=True)), "connection", short)
     assert not judged(channels.connection(), "connection", short)
 
 
@@ -78,7 +78,7 @@ def test_a_connection_that_is_sent_elsewhere() -> None:
 @pytest.mark.parametrize("grammar", [GRAMMAR_0_9_1, GRAMMAR_0_9], ids=["0-9-1", "0-9"])
 def test_a_side_that_does_not_go_ahead_is_right_too(grammar: Grammar) -> None:
     redirects = grammar is GRAMMAR_0_9
-    assert difference(grammar.language("connection"), channels.connection(Traffic(redirects=redirects))).empty
+    assert difference(grammar.language("connection"), channels.connection(OpenWords(redirects=redirects))).empty
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
-from amqp_sansio.ledger.ids import EXPLICIT, NONE, Delivery, Ids, Settling, Transfers
+from amqp_sansio.ledger.ids import EXPLICIT, NONE, Delivery, Ids, Settling, TransferBook
 from amqp_sansio.tables import transfer as rows
 
 BASES = [0, TOP - 6, 0x7FFFFFFA]
@@ -106,8 +106,8 @@ def test_half_of_all_ids_ahead_nothing_is_known() -> None:
     assert book.complete(RangeSet.span(6, TOP)) == EMPTY
 
 
-def some(**states: tuple[str, int]) -> Transfers[str]:
-    transfers: Transfers[str] = Transfers()
+def some(**states: tuple[str, int]) -> TransferBook[str]:
+    transfers: TransferBook[str] = TransferBook()
     for name, (state, accept_mode) in states.items():
         transfers.deliveries[int(name[1:])] = Delivery(state, accept_mode, "to", 7, False, 7)
     return transfers

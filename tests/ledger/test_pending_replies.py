@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.ledger.pending_replies import Answered, PendingReplies
+from amqp_sansio.ledger.pending_replies import AnsweredRequest, PendingReplies
 
 
 def test_answers_come_in_the_order_of_the_questions() -> None:
@@ -12,9 +12,9 @@ def test_answers_come_in_the_order_of_the_questions() -> None:
     for number, verb in enumerate(("queue.declare", "basic.get", "queue.declare")):
         asked.ask(verb, number)
     assert (asked.waiting, asked.oldest, asked.kept) == (3, "queue.declare", [0, 1, 2])
-    assert asked.answer("queue.declare-ok") == Answered("queue.declare", 0, "")
-    assert asked.answer("queue.declare-ok") == Answered("queue.declare", 2, "basic.get")
-    assert asked.answer("basic.get-empty") == Answered("basic.get", 1, "")
+    assert asked.answer("queue.declare-ok") == AnsweredRequest("queue.declare", 0, "")
+    assert asked.answer("queue.declare-ok") == AnsweredRequest("queue.declare", 2, "basic.get")
+    assert asked.answer("basic.get-empty") == AnsweredRequest("basic.get", 1, "")
     assert asked.answer("basic.get-ok") is None
     assert (asked.waiting, asked.oldest, asked.kept) == (0, "", [])
 
@@ -30,9 +30,9 @@ def test_what_is_answered_at_any_time_holds_nobody_up() -> None:
     asked = PendingReplies[int]()
     asked.ask("message.transfer", 0)
     asked.ask("queue.declare", 1)
-    assert asked.answer("queue.declare-ok") == Answered("queue.declare", 1, "")
+    assert asked.answer("queue.declare-ok") == AnsweredRequest("queue.declare", 1, "")
     asked.ask("queue.declare", 2)
-    assert asked.answer("message.ok") == Answered("message.transfer", 0, "")
+    assert asked.answer("message.ok") == AnsweredRequest("message.transfer", 0, "")
     asked.clear()
     assert (asked.waiting, asked.oldest) == (0, "")
 

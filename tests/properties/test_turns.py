@@ -12,7 +12,7 @@ from tests.broker.harness import front, service
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.holder import Consumer, SessionHolder
+from amqp_sansio.broker.fronts.sessions.holder import SessionConsumer, SessionHolder
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import CommandReceived, CommandsCompleted, TransferReceived
 from amqp_sansio.ledger.credit import INFINITE
@@ -206,12 +206,12 @@ class Show:
         outbound = party.holder.session._outbound
         return outbound.retain and len(outbound.kept) >= party.peer._connection.limits.replay_commands
 
-    def held_up(self, party: Party, consumer: Consumer) -> bool:
+    def held_up(self, party: Party, consumer: SessionConsumer) -> bool:
         """Whether something else than credit keeps its session from getting a message."""
         limited = consumer.explicit or not consumer.acquires
         return self.full(party) or (limited and len(party.holder.unsettled) >= self.broker.limits.unaccepted_transfers)
 
-    def wanting(self, party: Party, consumer: Consumer) -> object:
+    def wanting(self, party: Party, consumer: SessionConsumer) -> object:
         """A message that the consumer could have now; None when there is none."""
         if self.held_up(party, consumer):
             return None

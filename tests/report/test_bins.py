@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.report.bins import PER_OCTAVE, Axis, Latencies, Tally, first, grouped
+from amqp_sansio.report.bins import PER_OCTAVE, Axis, HeaviestKeys, Latencies, first, grouped
 
 
 # A percentile is told within one bin of the value at its place, whatever the values and however they come in.
@@ -54,7 +54,7 @@ def test_an_axis_takes_all_times() -> None:
 
 
 def test_a_tally_forgets_what_is_light_and_says_so() -> None:
-    tally: Tally[str] = Tally(most=4)
+    tally: HeaviestKeys[str] = HeaviestKeys(most=4)
     for name, weight in (("a", 9), ("b", 1), ("c", 8), ("d", 2), ("e", 1)):
         tally.add(name, weight, 1)
     assert tally.forgot

@@ -9,14 +9,14 @@ from tests.report.made import SECOND, START, write_story, write_table
 
 from amqp_sansio.report import flow
 from amqp_sansio.report.bins import Axis
-from amqp_sansio.report.flow import WITHOUT_LIMIT, Credit
+from amqp_sansio.report.flow import WITHOUT_LIMIT, CreditReader
 from amqp_sansio.report.folder import Folder
 
 AXIS = Axis(START, START + 10 * SECOND - 1, steps=10)
 
 
 def test_stalls_are_marked_and_what_flies_is_counted(tmp_path: Path) -> None:
-    credit = Credit(Folder(str(write_story(tmp_path))), AXIS)
+    credit = CreditReader(Folder(str(write_story(tmp_path))), AXIS)
     assert (credit.stalls, credit.stalled_ns, credit.subscriptions) == (1, 2 * SECOND, 1)
     assert credit.busy[:10].tolist() == [0, 0, 1, 1, 1, 0, 0, 0, 0, 0]
     (line,) = credit.lines.values()
@@ -32,12 +32,12 @@ def test_of_many_changes_one_for_each_step_is_drawn(tmp_path: Path, monkeypatch:
         for n in range(900)
     ]
     write_table(tmp_path, "credit", [*rows, {**rows[0], "message_credit": WITHOUT_LIMIT, "ts_ns": START + 10 * SECOND}])
-    (line,) = Credit(Folder(str(tmp_path)), AXIS).lines.values()
+    (line,) = CreditReader(Folder(str(tmp_path)), AXIS).lines.values()
     assert len(line.changes) <= 5 + AXIS.steps + 1
     assert len(line.changes) + line.left_out == 901
 
 
 def test_without_limit_is_not_a_number(tmp_path: Path) -> None:
     write_table(tmp_path, "credit", [{"direction": "C", "event": "flow", "message_credit": WITHOUT_LIMIT}])
-    (line,) = Credit(Folder(str(tmp_path)), AXIS).lines.values()
+    (line,) = CreditReader(Folder(str(tmp_path)), AXIS).lines.values()
     assert (line.without_limit, line.changes[0].credit) == (True, None)

@@ -12,21 +12,21 @@ from tests.report.made import START, write_story, write_table
 
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.overview import Overview
-from amqp_sansio.report.talk import AFTER, BEFORE, Said, Talk, sequence, talks
+from amqp_sansio.report.talk import AFTER, BEFORE, DiagramLine, Surroundings, sequence, talks
 
 
 def row(place: int) -> dict[str, Any]:
     return {"ts_ns": place, "direction": "C", "stream_offset": place, "connection": 1, "rule": "r"}
 
 
-def said(place: int, kind: str = "command") -> Said:
-    return Said(place, "C", place, kind, f"v{place}", "", 0, None)
+def said(place: int, kind: str = "command") -> DiagramLine:
+    return DiagramLine(place, "C", place, kind, f"v{place}", "", 0, None)
 
 
 # Of any number of messages in any order, those nearest to the violation stay, in order, and the others are counted.
 def test_the_nearest_stay_and_the_others_are_counted() -> None:
     for step in (1, -1, 7):
-        talk = Talk(row(1000))
+        talk = Surroundings(row(1000))
         places = sorted(range(2000), key=lambda n: (n * step) % 2003)
         for place in places:
             talk.add(said(place))
@@ -36,7 +36,7 @@ def test_the_nearest_stay_and_the_others_are_counted() -> None:
 
 
 def test_a_finding_stands_with_its_word_or_alone() -> None:
-    talk = Talk(row(10))
+    talk = Surroundings(row(10))
     for each in (said(5), said(10), said(10, "violation"), said(12, "note"), said(5, "note")):
         talk.add(each)
     assert [(each.ts_ns, each.kind, [note.kind for note in notes]) for each, notes in talk.lines()] == [
@@ -47,7 +47,7 @@ def test_a_finding_stands_with_its_word_or_alone() -> None:
 
 
 def test_a_violation_that_no_table_tells_is_drawn_all_the_same() -> None:
-    talk = Talk(row(10))
+    talk = Surroundings(row(10))
     talk.add(said(10, "note"))
     talk.add(said(10, "violation"))
     assert [each.kind for each, _ in talk.lines()] == ["violation"]
@@ -86,12 +86,12 @@ def test_controls_come_from_frames_or_else_from_sessions_and_connections(tmp_pat
 WORDS = st.text(max_size=300)
 
 
-def talk_of(words: str) -> Talk:
-    talk = Talk({"ts_ns": 10, "direction": "C", "stream_offset": 10, "connection": 1, "rule": words})
-    talk.add(Said(5, "S", 1, "control", "connection.tune", words, 0, None))
-    talk.add(Said(10, "C", 10, "command", words, words, 1, 4))
-    talk.add(Said(10, "C", 10, "violation", words, words, 1, None))
-    talk.add(Said(12, "S", 9, "note", words, words, None, None))
+def talk_of(words: str) -> Surroundings:
+    talk = Surroundings({"ts_ns": 10, "direction": "C", "stream_offset": 10, "connection": 1, "rule": words})
+    talk.add(DiagramLine(5, "S", 1, "control", "connection.tune", words, 0, None))
+    talk.add(DiagramLine(10, "C", 10, "command", words, words, 1, 4))
+    talk.add(DiagramLine(10, "C", 10, "violation", words, words, 1, None))
+    talk.add(DiagramLine(12, "S", 9, "note", words, words, None, None))
     return talk
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.spark.rows import violations
 
-from amqp_sansio.captures.columns.replay import Records
+from amqp_sansio.captures.columns.replay import TableRecords
 from amqp_sansio.spark.envelope import (
     SCHEMA,
     Sealer,
@@ -34,9 +34,9 @@ def test_envelopes_are_rows_of_a_frame() -> None:
 def test_small_batches_share_an_envelope_and_a_full_one_goes_at_once() -> None:
     small = violations(10)
     sealer = Sealer(full=2 * small.nbytes + 1)
-    assert list(sealer.add([Records("violations", small), Records("violations", small)])) == []
-    (full,) = sealer.add([Records("violations", small)])
+    assert list(sealer.add([TableRecords("violations", small), TableRecords("violations", small)])) == []
+    (full,) = sealer.add([TableRecords("violations", small)])
     assert unseal(*full).num_rows == 30
-    assert list(sealer.add([Records("violations", small)])) == []
+    assert list(sealer.add([TableRecords("violations", small)])) == []
     assert [unseal(*each).num_rows for each in sealer.rest()] == [10]
     assert list(sealer.rest()) == []

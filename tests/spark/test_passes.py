@@ -17,7 +17,7 @@ from tests.spark.truth import DATA
 from amqp_sansio.captures.columns import runner
 from amqp_sansio.captures.columns.bundles import FED_PACKETS, ORDER, bundled
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.columns.replay import Records
+from amqp_sansio.captures.columns.replay import TableRecords
 from amqp_sansio.captures.columns.runner import heard
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.passes import replayed, replays
@@ -58,7 +58,7 @@ def test_many_short_connections_are_replayed_at_once(tmp_path: Path, monkeypatch
     bundles = pa.Table.from_batches(small).sort_by([(name, "ascending") for name in ORDER])
     rounds: list[int] = []
 
-    def counted(packets: pa.RecordBatch, *calls: Any) -> Iterator[Records]:
+    def counted(packets: pa.RecordBatch, *calls: Any) -> Iterator[TableRecords]:
         rounds.append(packets.num_rows)
         return heard(packets, *calls)
 

@@ -18,7 +18,7 @@ from tests.captures.columns.plainly import Row, plain_rows, rows_of
 
 from amqp_sansio.captures import files
 from amqp_sansio.captures.columns.bundles import opened
-from amqp_sansio.captures.columns.read import Filter
+from amqp_sansio.captures.columns.read import ColumnFilter
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.splits import SplitError
 from amqp_sansio.captures.tables import PACKET_NAMES, PACKETS, ddl
@@ -162,24 +162,24 @@ COLUMN = ("sport",)
 @pytest.mark.parametrize(
     ("spark", "ours"),
     [
-        (asked.EqualTo(COLUMN, 5), Filter("sport", "=", 5)),
-        (asked.Not(asked.EqualTo(COLUMN, 5)), Filter("sport", "=", 5, True)),
-        (asked.GreaterThan(COLUMN, 5), Filter("sport", ">", 5)),
-        (asked.GreaterThanOrEqual(COLUMN, 5), Filter("sport", ">=", 5)),
-        (asked.LessThan(COLUMN, 5), Filter("sport", "<", 5)),
-        (asked.LessThanOrEqual(COLUMN, 5), Filter("sport", "<=", 5)),
-        (asked.In(COLUMN, (5, 6)), Filter("sport", "in", (5, 6))),
+        (asked.EqualTo(COLUMN, 5), ColumnFilter("sport", "=", 5)),
+        (asked.Not(asked.EqualTo(COLUMN, 5)), ColumnFilter("sport", "=", 5, True)),
+        (asked.GreaterThan(COLUMN, 5), ColumnFilter("sport", ">", 5)),
+        (asked.GreaterThanOrEqual(COLUMN, 5), ColumnFilter("sport", ">=", 5)),
+        (asked.LessThan(COLUMN, 5), ColumnFilter("sport", "<", 5)),
+        (asked.LessThanOrEqual(COLUMN, 5), ColumnFilter("sport", "<=", 5)),
+        (asked.In(COLUMN, (5, 6)), ColumnFilter("sport", "in", (5, 6))),
         (asked.In(COLUMN, (5, None)), None),
-        (asked.IsNull(("note",)), Filter("note", "null")),
-        (asked.IsNotNull(("note",)), Filter("note", "null", None, True)),
-        (asked.Not(asked.IsNotNull(("note",))), Filter("note", "null")),
+        (asked.IsNull(("note",)), ColumnFilter("note", "null")),
+        (asked.IsNotNull(("note",)), ColumnFilter("note", "null", None, True)),
+        (asked.Not(asked.IsNotNull(("note",))), ColumnFilter("note", "null")),
         (asked.EqualTo(("payload",), b""), None),
         (asked.EqualTo(("a", "b"), 5), None),
         (asked.EqualNullSafe(COLUMN, None), None),
         (asked.StringStartsWith(("src",), "10."), None),
     ],
 )
-def test_filters_of_spark_become_ours(spark: asked.Filter, ours: Filter | None) -> None:
+def test_filters_of_spark_become_ours(spark: asked.Filter, ours: ColumnFilter | None) -> None:
     assert filter_of(spark) == ours
 
 

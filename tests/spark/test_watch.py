@@ -23,7 +23,7 @@ from tests.waiting import awaited
 from amqp_sansio.captures.columns.compact import batch_of
 from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA, Late
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
-from amqp_sansio.captures.columns.store import Outcome
+from amqp_sansio.captures.columns.store import PublishedTables
 from amqp_sansio.captures.columns.writer import Writer, unique, write_whole
 from amqp_sansio.captures.replay.options import IDLE_HOURS, MOST_IDLE_HOURS, ReplayOptions
 from amqp_sansio.captures.tables import TABLES
@@ -225,7 +225,7 @@ def test_a_file_that_comes_too_late_is_named_with_what_it_lost(spark: SparkSessi
     parts = [talk[:third], talk[2 * third :], talk[third : 2 * third], early, talk[-1:]]
     said: list[str] = []
 
-    def stream() -> Outcome:
+    def stream() -> PublishedTables:
         watch = Watch(spark, str(folder), str(out), str(tmp_path / "state"), OPTIONS, options=ONE_AT_A_TIME, warn=said.append)
         return watch.run(once=True)
 

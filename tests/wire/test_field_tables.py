@@ -18,7 +18,7 @@ from amqp_sansio.spec.fields import Field, FieldTable, as_fields
 from amqp_sansio.spec.values import Datetime, List
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.encoding import UNWRITABLE
-from amqp_sansio.wire.field_tables import FlatTables, Profile
+from amqp_sansio.wire.field_tables import FlatTables, TableProfile
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.types import BAD, WIDEST
 
@@ -31,8 +31,8 @@ ENTRIES = st.lists(st.tuples(NAMES, VALUES), max_size=4)
 TABLES = st.lists(ENTRIES, max_size=6)
 
 
-def fresh(name: str = "rabbitmq") -> Profile:
-    return Profile(name, PROFILES[name].letters, PROFILES[name].written)
+def fresh(name: str = "rabbitmq") -> TableProfile:
+    return TableProfile(name, PROFILES[name].letters, PROFILES[name].written)
 
 
 def octets_of(entries: list[tuple[str, bytes]]) -> bytes:
@@ -179,14 +179,14 @@ def sized(content: bytes) -> bytes:
 
 
 @st.composite
-def tables(draw: st.DrawFn, profile: Profile, depth: int = 0) -> bytes:
+def tables(draw: st.DrawFn, profile: TableProfile, depth: int = 0) -> bytes:
     """The octets of a table, names that come twice included."""
     names = st.sampled_from(["a", "b", "", "é"]).map(lambda name: bytes([len(name.encode())]) + name.encode())
     return sized(b"".join(draw(st.lists(st.builds(bytes.__add__, names, values(profile, depth)), max_size=4))))
 
 
 @st.composite
-def values(draw: st.DrawFn, profile: Profile, depth: int) -> bytes:
+def values(draw: st.DrawFn, profile: TableProfile, depth: int) -> bytes:
     """A value behind its letter."""
     letter = draw(st.sampled_from([each for each, kind in profile.letters.items() if depth < 3 or kind in OCTETS]))
     kind = profile.letters[letter]
@@ -198,7 +198,7 @@ def values(draw: st.DrawFn, profile: Profile, depth: int) -> bytes:
 
 
 @given(st.data(), profiles)
-def test_what_is_read_is_written_again_to_the_same_octets(data: st.DataObject, profile: Profile) -> None:
+def test_what_is_read_is_written_again_to_the_same_octets(data: st.DataObject, profile: TableProfile) -> None:
     """Every letter of every profile, nested, with names that come twice; and no prefix of a table is one."""
     octets = data.draw(tables(profile))
     table, end = profile.read(b"xy" + octets + b"z", 2, 2 + len(octets))
@@ -210,7 +210,7 @@ def test_what_is_read_is_written_again_to_the_same_octets(data: st.DataObject, p
 
 
 @given(profiles, st.binary(max_size=60))
-def test_any_octets_are_a_table_or_an_error_that_says_where(profile: Profile, octets: bytes) -> None:
+def test_any_octets_are_a_table_or_an_error_that_says_where(profile: TableProfile, octets: bytes) -> None:
     octets = sized(octets)
     error = refusal(profile, octets)
     if error is None:
@@ -223,7 +223,7 @@ def test_any_octets_are_a_table_or_an_error_that_says_where(profile: Profile, oc
         assert 0 <= error.octet <= len(octets)
 
 
-def refusal(profile: Profile, octets: bytes) -> DecodeError | None:
+def refusal(profile: TableProfile, octets: bytes) -> DecodeError | None:
     """Why octets are no table; None where they are one."""
     try:
         profile.read(octets, 0, len(octets))

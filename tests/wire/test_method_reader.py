@@ -14,7 +14,7 @@ from tests.steps import assert_linear
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.method_frames import FRAME_MAX_SIZE, GUESSED, frame_content, frame_method, put_frame
-from amqp_sansio.wire.method_reader import AHEAD, Consumers, MethodReader, Reads, cut_content, cut_deliveries, wanted
+from amqp_sansio.wire.method_reader import AHEAD, DeliveryConsumers, MethodReader, Reads, cut_content, cut_deliveries, wanted
 
 PUBLISH = bytes.fromhex("003c0028") + b"\0\0\0\0\0"
 ACK = bytes.fromhex("003c0050") + bytes(9)
@@ -458,8 +458,8 @@ def delivery(tag: int, body: bytes = b"abc", channel: int = 1) -> bytes:
 PAYLOAD = b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k"
 
 
-def known(channel: int = 1, read: Reads = lambda payload: None) -> Consumers:
-    consumers = Consumers({}, 3)
+def known(channel: int = 1, read: Reads = lambda payload: None) -> DeliveryConsumers:
+    consumers = DeliveryConsumers({}, 3)
     consumers.learn(channel, PAYLOAD, "deliver", "account", read)
     return consumers
 
@@ -529,7 +529,7 @@ def test_no_more_is_waited_for_than_is_certain_to_come() -> None:
     assert wanted(octets[:method] + put_frame(8, 0, b""), 6, known(), 4096) == 0
     assert wanted(octets[:method] + put_frame(2, 2, bytes(20))[:9], 6, known(), 4096) == 0
     assert wanted(octets[:header] + put_frame(1, 1, bytes(20))[:9], 6, known(), 4096) == 0
-    assert wanted(delivery(1, b"")[:-1], 0, Consumers({}, 1), 4096) == 0
+    assert wanted(delivery(1, b"")[:-1], 0, DeliveryConsumers({}, 1), 4096) == 0
 
 
 def test_deliveries_to_the_same_consumer_are_read_where_they_can_be_and_so_many_are_remembered() -> None:
@@ -555,7 +555,7 @@ def test_deliveries_to_the_same_consumer_are_read_where_they_can_be_and_so_many_
 
 @pytest.mark.parametrize(("count", "remembered"), [(2, 2), (3, 3), (4, 1)])
 def test_so_many_consumers_are_known(count: int, remembered: int) -> None:
-    consumers = Consumers({}, 3)
+    consumers = DeliveryConsumers({}, 3)
     for channel in [*range(count), count - 1]:
         consumers.learn(channel, PAYLOAD, "deliver", "account", lambda payload: None)
     assert len(consumers.known) == remembered

@@ -13,7 +13,7 @@ from amqp_sansio.captures.tables import (
     PARTITIONS,
     SCHEMA_VERSION,
     TABLES,
-    Table,
+    TableSchema,
 )
 from amqp_sansio.captures.views import VIEWS
 
@@ -52,7 +52,7 @@ def capture_tables_page() -> str:
     return "".join(parts)
 
 
-def _columns(table: Table) -> str:
+def _columns(table: TableSchema) -> str:
     lines = ["| column | type | unit | null | |", "|---|---|---|---|---|"]
     for column in table.columns:
         if column in COMMON and table.name != "connections":

@@ -13,8 +13,8 @@ from typing import Final
 
 import attrs
 
-from amqp_sansio.captures.conversation import Heard, observers
-from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.conversation import LocatedEvent, observers
+from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen
@@ -108,7 +108,7 @@ def _heard(capture: Path) -> dict[tuple[int, bool], _Direction]:
     """Returns what we hear, by number of the connection and whether it is the client."""
     found: dict[tuple[int, bool], _Direction] = {}
 
-    def tell(talk: Talk, heard: Heard) -> None:
+    def tell(talk: AmqpFlow, heard: LocatedEvent) -> None:
         number = talk.begun[0]  # its first packet
         said = heard.said
         if isinstance(said, FrameSeen | ControlSeen | CommandSeen):

@@ -45,9 +45,11 @@ class Logins:
     def __init__(self, most: int) -> None:
         self._most = most
         self._running = 0
-        self._waiting: Final[dict[str, dict[Place, Callable[[], object]]]] = {}  # by the origin of their connections
+        self._waiting: Final[
+            dict[str, dict[AdmittedConnection, Callable[[], object]]]
+        ] = {}  # by the origin of their connections
 
-    def wait(self, place: Place, begin: Callable[[], object]) -> None:
+    def wait(self, place: AdmittedConnection, begin: Callable[[], object]) -> None:
         """Queues a check: calls `begin` when it is this connection's turn, perhaps at once.  Call `done` after the check."""
         self._waiting.setdefault(place.origin, {})[place] = begin
         self._go_on()
@@ -57,7 +59,7 @@ class Logins:
         self._running -= 1
         self._go_on()
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: AdmittedConnection) -> None:
         """Removes a connection that is gone, so that its check does not begin."""
         there = self._waiting.get(place.origin, {})
         if there.pop(place, None) is not None and not there:
@@ -78,7 +80,7 @@ class Logins:
             begin()
 
 
-class Place:
+class AdmittedConnection:
     """One admitted connection of a server, until `leave`."""
 
     def __init__(self, admission: Admission, origin: str) -> None:
@@ -119,7 +121,7 @@ class Admission:
         self._told = 0  # how many refused connections the log has reported
         self._silent_until: float | None = None
 
-    def admit(self, address: object, now: float) -> Place | None:
+    def admit(self, address: object, now: float) -> AdmittedConnection | None:
         """Returns a place for a new connection that is not open yet, or None when there is no room: close it at once then.
 
         `address` is the client's socket address, `now` is in monotonic seconds.
@@ -132,7 +134,7 @@ class Admission:
         self.connections += 1
         self.unopened += 1
         self._strangers[origin] = self._strangers.get(origin, 0) + 1
-        return Place(self, origin)
+        return AdmittedConnection(self, origin)
 
     def _full(self, origin: str) -> str:
         """Returns why there is no room for another connection from this origin; "" when there is room."""
@@ -187,7 +189,7 @@ class BaseSocket(Generic[G]):
 
     guest: G
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: AdmittedConnection) -> None:
         self.place: Final = place
         self.opened = False
         """Whether the client has logged in."""

@@ -30,7 +30,7 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.fronts.front import Subscription
+    from amqp_sansio.broker.fronts.front import FrontSubscription
     from amqp_sansio.dialects import ConnectionCode
 
 
@@ -73,9 +73,9 @@ class Peer:
         self._connection = self._door.connection
         self._connection._most_waiting = self._most
         self._identity: str | None = None
-        self._site: Site | None = None
+        self._site: HostRuntime | None = None
         """The virtual host that it opened, at run time."""
-        self._stalled: Final[dict[Subscription, None]] = {}
+        self._stalled: Final[dict[FrontSubscription, None]] = {}
         """Consumers that could have had a message if our output had been taken."""
         self._freed: Final[dict[Holder, None]] = {}
         """Sessions that keep less for replay than before, and for which something waited for that."""
@@ -233,7 +233,7 @@ class Peer:
         return f"<Peer {self._identity!r} {self._connection.state}>"
 
 
-class Site:
+class HostRuntime:
     """One virtual host of a broker."""
 
     def __init__(self, broker: Broker, name: str) -> None:
@@ -295,7 +295,7 @@ class Broker:
         """The journal of durable changes, and what waits for it."""
         self._intake: Final = Intake(config.epoch)
         """Assigns the numbers of messages."""
-        self._sites: Final[dict[str, Site]] = {}
+        self._sites: Final[dict[str, HostRuntime]] = {}
         self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
         self._settling: Final[dict[Holder, None]] = {}
         """Sessions that owe accepts or rejects of publishes."""
@@ -312,7 +312,7 @@ class Broker:
         self._asked: Final[dict[str, None]] = {}  # virtual hosts that the application may have a reference to
         if config.virtual_hosts is not None:
             for name in config.virtual_hosts:
-                self._sites[name] = Site(self, name)
+                self._sites[name] = HostRuntime(self, name)
         self._guard: Guard | None = None
         """Decides what clients may do; None: everything."""
         self._fronts: Final = tuple([front(self) for front in fronts])
@@ -538,7 +538,7 @@ class Broker:
         """Returns whether the virtual host exists, or may be created."""
         return self.config.virtual_hosts is None or name in self.config.virtual_hosts
 
-    def _open(self, name: str) -> Site | None:
+    def _open(self, name: str) -> HostRuntime | None:
         """Returns the virtual host of that name, created on first use; None when it is not allowed.
 
         At the limit of virtual hosts, the broker first removes those that are empty and unused.
@@ -548,7 +548,7 @@ class Broker:
             for idle in [each for each, kept in self._sites.items() if kept.empty and each not in self._asked]:
                 del self._sites[idle]
         if site is None and self.exists(name) and len(self._sites) < self.limits.virtual_hosts:
-            site = self._sites[name] = Site(self, name)
+            site = self._sites[name] = HostRuntime(self, name)
         return site
 
     def host(self, name: str = "") -> VirtualHost:

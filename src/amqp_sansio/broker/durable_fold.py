@@ -221,7 +221,7 @@ def _new(known: dict, key: object, value: object, what: str) -> None:  # type: i
     known[key] = value
 
 
-class Ledger:
+class FoldedState:
     """The durable state of a broker.  `number` is that of the last journal entry in it."""
 
     def __init__(self, number: int = 0, last_message: int = 0) -> None:

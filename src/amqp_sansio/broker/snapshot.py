@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.broker import encoding
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.durable_fold import HostLedger, Ledger
+from amqp_sansio.broker.durable_fold import FoldedState, HostLedger
 from amqp_sansio.broker.journal import (
     OPERATIONS,
     Bound,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.fronts.front import Front, Plain
     from amqp_sansio.broker.model.host import VirtualHost
-    from amqp_sansio.broker.model.message import Entry as Standing
     from amqp_sansio.broker.model.message import Form, Message
+    from amqp_sansio.broker.model.message import QueueEntry as Standing
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.transactions import Coordinator
 
@@ -310,10 +310,10 @@ def restore(broker: Broker, snapshot: Mapping[str, Any] | None, entries: Iterabl
     broker._clean = clean
 
 
-def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool]:
+def _read(snapshot: Mapping[str, Any] | None) -> tuple[FoldedState, bool]:
     """Reads a snapshot; None is that of an empty broker."""
     if snapshot is None:
-        return Ledger(), True
+        return FoldedState(), True
     version = snapshot["version"]
     encoding.refuse_version(_WHAT, version)
     for name in ("journal", "message"):
@@ -321,7 +321,7 @@ def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool]:
             raise RestoreError(_WHAT, f"{name} is a number, not {snapshot[name]!r}")
     if type(snapshot["clean"]) is not bool:
         raise RestoreError(_WHAT, f"clean is True or False, not {snapshot['clean']!r}")
-    ledger = Ledger(snapshot["journal"], snapshot["message"])
+    ledger = FoldedState(snapshot["journal"], snapshot["message"])
     for host in snapshot["hosts"]:
         ledger.host(host["name"])
         ledger.add([_operation(each) for each in host["operations"]], f"{_WHAT} of virtual host {host['name']!r}")
@@ -334,7 +334,7 @@ def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool]:
     return ledger, snapshot["clean"]
 
 
-def _kept(broker: Broker, snapshot: Mapping[str, Any] | None, ledger: Ledger) -> dict[str, list[tuple[Front, Plain]]]:
+def _kept(broker: Broker, snapshot: Mapping[str, Any] | None, ledger: FoldedState) -> dict[str, list[tuple[Front, Plain]]]:
     """Returns, by virtual host, what outlived the broker and is still to be restored, with its front."""
     kept: dict[str, list[tuple[Front, Plain]]] = {name: [] for name in ledger.hosts}
     if snapshot is None:
@@ -349,7 +349,7 @@ def _kept(broker: Broker, snapshot: Mapping[str, Any] | None, ledger: Ledger) ->
     return kept
 
 
-def _build(broker: Broker, ledger: Ledger, kept: Mapping[str, list[tuple[Front, Plain]]], redelivered: bool) -> None:
+def _build(broker: Broker, ledger: FoldedState, kept: Mapping[str, list[tuple[Front, Plain]]], redelivered: bool) -> None:
     for name, host in ledger.hosts.items():
         _strip(host, kept[name])
         site = broker._open(name)

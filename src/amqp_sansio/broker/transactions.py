@@ -23,9 +23,9 @@ from amqp_sansio.tables import branch as table
 from amqp_sansio.tables.branch import UNKNOWN, Cell, Effect, Fault, Phase, Relation, Standing
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.message import Entry, Message
+    from amqp_sansio.broker.model.message import Message, QueueEntry
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.broker.model.queueing import Traffic
+    from amqp_sansio.broker.model.queueing import HostMessages
 
 
 class Work:
@@ -37,13 +37,13 @@ class Work:
 
     __slots__ = ("_copies", "_host", "_limits", "_provisional", "accepted", "closed", "octets", "published")
 
-    def __init__(self, host: Traffic, limits: BrokerLimits, provisional: Sized = ()) -> None:
+    def __init__(self, host: HostMessages, limits: BrokerLimits, provisional: Sized = ()) -> None:
         self._host: Final = host
         self._limits: Final = limits
         self._provisional: Final = provisional  # accepts that the session of a local transaction keeps itself
         self.published: list[tuple[Message, tuple[Queue, ...]]] = []
         """The messages, with the queues on which commit puts them."""
-        self.accepted: dict[Entry, None] = {}
+        self.accepted: dict[QueueEntry, None] = {}
         """The entries that commit removes, in order; until then they are acquired."""
         self._copies = 0  # of the messages in `published`, counted once per queue
         self.octets = 0
@@ -65,7 +65,7 @@ class Work:
         self._host.held_messages += len(queues)
         self._host.held_octets += message.size
 
-    def accept(self, entries: Iterable[Entry]) -> None:
+    def accept(self, entries: Iterable[QueueEntry]) -> None:
         """Holds accepts of acquired messages back.  Raises Refused (506), naming the limit, when it holds too much."""
         taken = tuple(entries)
         if self.closed:
@@ -78,7 +78,7 @@ class Work:
         """Raises Refused (506), naming the limit, when `accepts` more would be too much for the transaction."""
         self._room(accepts, 0)
 
-    def commit(self, operations: Sequence[Operation] = (), admitted: bool = False, taken: Sequence[Entry] = ()) -> int:
+    def commit(self, operations: Sequence[Operation] = (), admitted: bool = False, taken: Sequence[QueueEntry] = ()) -> int:
         """Applies all work in one journal entry, together with `operations`; returns the number of that entry.
 
         `taken` are the messages whose accepts the session keeps itself: they leave their queues, too.  Nothing is visible
@@ -89,7 +89,7 @@ class Work:
         self._clear()
         return number
 
-    def rollback(self, requeue: bool) -> tuple[Entry, ...]:
+    def rollback(self, requeue: bool) -> tuple[QueueEntry, ...]:
         """Discards all work; returns the accepted messages, still acquired.
 
         With `requeue` they return to their queues, marked as redelivered (for a branch, and at the end of a session); without,
@@ -134,14 +134,14 @@ def _over(limit: str, value: int, asked: int, who: str = "the transaction") -> R
     return Refused(conditions.LIMIT, limit=limit, value=value, why=f"{who} would hold {asked}")
 
 
-class Outcome(NamedTuple):
+class DtxAnswer(NamedTuple):
     """The answer to a command of class dtx, to be sent once entry `journal` is journalled (0: at once)."""
 
     status: XaStatus
     journal: int = 0
 
 
-class InDoubt(NamedTuple):
+class InDoubtBranch(NamedTuple):
     """A branch that waits for its transaction manager, as an administrator sees it."""
 
     xid: Xid
@@ -255,7 +255,7 @@ class Coordinator:
 
     def __init__(
         self,
-        host: Traffic,
+        host: HostMessages,
         journal: Journal,
         limits: BrokerLimits,
         default_timeout: int = DEFAULT_TIMEOUT,
@@ -284,7 +284,7 @@ class Coordinator:
 
     def start(
         self, owner: Owner, xid: Xid | None, join: bool = False, resume: bool = False, identity: str | None = None
-    ) -> Outcome:
+    ) -> DtxAnswer:
         """Implements dtx.start: the session works on the branch from now on if the status is xa-ok.
 
         A new branch belongs to `identity`.
@@ -301,7 +301,7 @@ class Coordinator:
             self._timeouts.begin(branch, branch.timeout)
         return self._done(branch, owner, cell)
 
-    def end(self, owner: Owner, xid: Xid | None, suspend: bool = False, fail: bool = False) -> Outcome:
+    def end(self, owner: Owner, xid: Xid | None, suspend: bool = False, fail: bool = False) -> DtxAnswer:
         """Implements dtx.end: the session stops working on the branch, or (with `suspend`) pauses."""
         key, branch = self._named(xid)
         both = table.END_SUSPEND_FAIL if suspend and fail else ""
@@ -321,19 +321,19 @@ class Coordinator:
 
     # --- outcome ----------------------------------------------------------------------------------------------------------
 
-    def prepare(self, xid: Xid | None) -> Outcome:
+    def prepare(self, xid: Xid | None) -> DtxAnswer:
         """Implements dtx.prepare: journals the branch and its work.  Raises Refused (506) when a queue has no room."""
         key, branch = self._named(xid)
         verb = table.PREPARE if branch is None or branch.work.published or branch.work.accepted else table.PREPARE_NOTHING
         return self._done(branch, None, self._cell(branch, None, verb, key))
 
-    def commit(self, xid: Xid | None, one_phase: bool = False) -> Outcome:
+    def commit(self, xid: Xid | None, one_phase: bool = False) -> DtxAnswer:
         """Implements dtx.commit: applies the work in one journal entry.  Raises Refused (506) when a queue has no room."""
         key, branch = self._named(xid)
         verb = table.COMMIT_ONE_PHASE if one_phase else table.COMMIT
         return self._done(branch, None, self._cell(branch, None, verb, key))
 
-    def rollback(self, xid: Xid | None) -> Outcome:
+    def rollback(self, xid: Xid | None) -> DtxAnswer:
         """Implements dtx.rollback: drops the publishes, and returns accepted messages to their queues."""
         key, branch = self._named(xid)
         return self._done(branch, None, self._cell(branch, None, table.ROLLBACK, key))
@@ -396,10 +396,10 @@ class Coordinator:
     # --- for an administrator -----------------------------------------------------------------------------------------------
 
     @property
-    def in_doubt(self) -> tuple[InDoubt, ...]:
+    def in_doubt(self) -> tuple[InDoubtBranch, ...]:
         """The branches that dtx.recover lists, with the amount of their work."""
         return tuple([
-            InDoubt(xid_of(b.xid), b.decided, len(b.work.published), len(b.work.accepted), b.work.octets)
+            InDoubtBranch(xid_of(b.xid), b.decided, len(b.work.published), len(b.work.accepted), b.work.octets)
             for b in self._in_doubt
         ])  # fmt: skip
 
@@ -470,7 +470,7 @@ class Coordinator:
     def _refused(self, fault: Fault, verb: str, key: XidKey, why: str) -> Refused:
         return Refused(condition_of(fault, verb), verb=verb, branch=show(key), fault=fault.name, why=why)
 
-    def _done(self, branch: Branch | None, owner: Owner | None, cell: Cell) -> Outcome:
+    def _done(self, branch: Branch | None, owner: Owner | None, cell: Cell) -> DtxAnswer:
         """Applies a cell that does not refuse, and returns its answer."""
         assert branch is not None
         number = self._affect(branch, cell)
@@ -495,7 +495,7 @@ class Coordinator:
                     del self._in_doubt_of[branch.identity]
         self._note(branch)
         status = branch.decided if branch.decided is not None else cell.answer
-        return Outcome(status if isinstance(status, XaStatus) else XaStatus.XA_OK, number)
+        return DtxAnswer(status if isinstance(status, XaStatus) else XaStatus.XA_OK, number)
 
     def _affect(self, branch: Branch, cell: Cell) -> int:
         """Applies the effect of a cell on the work; returns the number of the journal entry."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
-from amqp_sansio.captures.replay.rows import Properties, properties_of
+from amqp_sansio.captures.replay.rows import HeaderColumns, properties_of
 from amqp_sansio.captures.withheld import COMPARED_OCTETS
 from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine.checker import Answered, Transfers
@@ -18,7 +18,7 @@ from amqp_sansio.events.violation import Violation
 from amqp_sansio.ledger.credit import Subscriptions
 from amqp_sansio.spec.connection import TuneOk
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.layouts.layout import Headers, Sift
+from amqp_sansio.wire.layouts.layout import HeaderDecoder, Sift
 
 CLIENT: Final = "C"
 SERVER: Final = "S"
@@ -48,7 +48,7 @@ MOST_MARKS: Final = 4096
 """The most packets per direction remembered for unfinished units; beyond it older ones are thinned out."""
 
 
-class Marks:
+class PacketIndex:
     """Where the octets of each packet end in a stream."""
 
     __slots__ = ("_near", "ends", "packets", "room", "times")
@@ -98,7 +98,7 @@ class Marks:
         return self.packets[index], self.times[index]
 
 
-class Witness(Protocol):
+class ObserverInterface(Protocol):
     """The interface of an Observer (engine/observer.py) as captures use it."""
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None: ...
@@ -112,18 +112,20 @@ class Witness(Protocol):
     def _family(self) -> str: ...
     def _reads(self, header: bytes) -> bool: ...
     def _read_nothing(self, reason: str) -> None: ...
-    def read_headers(self, sift: Sift[Properties]) -> Headers[Properties]: ...
-    def next_alike(self, headers: Headers[Properties], head: int = 0) -> Transfers[Properties] | Answered | None: ...
+    def read_headers(self, sift: Sift[HeaderColumns]) -> HeaderDecoder[HeaderColumns]: ...
+    def next_alike(
+        self, headers: HeaderDecoder[HeaderColumns], head: int = 0
+    ) -> Transfers[HeaderColumns] | Answered | None: ...
     def unfinished(self, speaker: Speaker) -> int | None:
         """Returns where the earliest unfinished unit ends so far, a lower bound for the end of every later event; None when
         idle."""
 
 
-MakeWitness: TypeAlias = Callable[[bool], Witness]
+MakeWitness: TypeAlias = Callable[[bool], ObserverInterface]
 """Makes an observer; the argument says whether the capture begins in the middle of the conversation."""
 
 
-class Heard(NamedTuple):
+class LocatedEvent(NamedTuple):
     """One observation: its speaker, and the packet (with its time, ns since 1970 UTC) in which its last octet was captured.
 
     `speaker` is "C" or "S"; `start` and `end` are offsets in that speaker's stream.
@@ -142,11 +144,11 @@ class Hearer:
 
     __slots__ = ()
 
-    def hear(self, heard: Heard) -> None:
+    def hear(self, heard: LocatedEvent) -> None:
         """Takes an observation."""
         raise NotImplementedError
 
-    def transfers(self, run: Transfers[Properties]) -> None:
+    def transfers(self, run: Transfers[HeaderColumns]) -> None:
         """Takes consecutive messages, as `hear` would one by one."""
         raise NotImplementedError
 
@@ -189,12 +191,12 @@ class Conversation:
     """The number of octets of each side, from its first one on, that a checksum covers, and the checksums (see `repeats`); `~`
     that number once a gap follows them, or in the state of an earlier version."""
 
-    def __init__(self, make: MakeWitness, tell: Callable[[Conversation, Heard], None]) -> None:
+    def __init__(self, make: MakeWitness, tell: Callable[[Conversation, LocatedEvent], None]) -> None:
         self._make: Final = make
         self._tell: Final = tell
-        self.many: Headers[Properties] | None = None
+        self.many: HeaderDecoder[HeaderColumns] | None = None
         """Reads headers of messages, for `transfers`."""
-        self._witness: Witness | None = None
+        self._witness: ObserverInterface | None = None
         self.client = 0
         self.server: int | None = None
         self.asked = False
@@ -212,7 +214,7 @@ class Conversation:
         self._prelude: list[tuple[int, bytes, int, int, int]] = []
         self._heads = [b"", b""]
         self._offsets = [0, 0]
-        self._marks = (Marks(), Marks())
+        self._marks = (PacketIndex(), PacketIndex())
         self._ended = [False, False]
         self._beat = 0  # ns between heartbeats
         self._last = [0, 0]
@@ -242,7 +244,7 @@ class Conversation:
         """Returns when the octet before `end` of a speaker's stream was captured; for distant ones, slightly too late."""
         return self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)[1]
 
-    def marks(self, speaker: Speaker) -> Marks:
+    def marks(self, speaker: Speaker) -> PacketIndex:
         """Returns where the octets of each packet end in a speaker's stream."""
         return self._marks[self.client if speaker == CLIENT else 1 - self.client]
 
@@ -270,7 +272,9 @@ class Conversation:
         kept."""
         return None if self._witness is None else self._witness._books(channel)
 
-    def report_to(self, hearer: Hearer, headers: Headers[Properties] | None, head: int = 0) -> Headers[Properties]:
+    def report_to(
+        self, hearer: Hearer, headers: HeaderDecoder[HeaderColumns] | None, head: int = 0
+    ) -> HeaderDecoder[HeaderColumns]:
         """Reports to `hearer` from now on, transfers that are alike at once, with `head` octets of each body.
 
         `headers` is what this has returned for another conversation.
@@ -554,7 +558,7 @@ class Conversation:
                     self.dialect = said.version
             elif isinstance(said, OpaqueSeen):
                 self._closing = True  # heartbeats are indistinguishable from here on
-            heard = Heard(packet, time, speaker, said, start, end)
+            heard = LocatedEvent(packet, time, speaker, said, start, end)
             if hearer is None:
                 self._tell(self, heard)
             else:
@@ -585,7 +589,7 @@ class Conversation:
 
     def _note(self, side: int, rule: str, text: str) -> None:
         at = self._offsets[side]
-        heard = Heard(self.packet, self.time, self._name(side), Note(rule, text), at, at)
+        heard = LocatedEvent(self.packet, self.time, self._name(side), Note(rule, text), at, at)
         if self._hearer is None:
             self._tell(self, heard)
         else:
@@ -599,7 +603,7 @@ def observers(strict: bool = False, frames: bool = False, dialects: Sequence[Dia
     differ between dialects.
     """
 
-    def make(middle: bool) -> Witness:
+    def make(middle: bool) -> ObserverInterface:
         return Observer(strict=strict, frames=frames, dialects=dialects, middle=middle)
 
     return make
@@ -629,7 +633,7 @@ class Finding(NamedTuple):
     octet: int | None = None
 
 
-def finding_of(heard: Heard) -> Finding | None:
+def finding_of(heard: LocatedEvent) -> Finding | None:
     """Returns the finding that an event makes; None for others."""
     said = heard.said
     if isinstance(said, Violation):

@@ -191,7 +191,7 @@ DIGEST_OCTETS: Final = 6
 """Octets of a digest: among all names remembered, two collide once in 10^10 files."""
 
 
-class Taken:
+class TakenFiles:
     """The taken files.  It is restored from an offset, and `told` returns what to store in one.
 
     A file stays the same when it is compressed.  One that is gone stays taken, so that a folder that was unavailable for a

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness
+from amqp_sansio.captures.conversation import Conversation, LocatedEvent, MakeWitness
 from amqp_sansio.captures.layers import (
     CUT,
     FRAGMENT,
@@ -60,7 +60,7 @@ _MASK: Final = 0xFFFFFFFF
 _NEAR: Final = 1 << 24
 
 
-class Talk(Flow):
+class AmqpFlow(Flow):
     """A TCP connection with its conversation."""
 
     __slots__ = ("another", "begun", "conversation", "key", "label", "name", "number", "syn")
@@ -115,8 +115,8 @@ class Listener:
     def __init__(
         self,
         make: MakeWitness,
-        tell: Callable[[Talk, Heard], None],
-        ended: Callable[[Talk], None],
+        tell: Callable[[AmqpFlow, LocatedEvent], None],
+        ended: Callable[[AmqpFlow], None],
         ports: Iterable[int] = (),
         warn: Warn = lambda text: None,
     ) -> None:
@@ -129,13 +129,13 @@ class Listener:
         self._say_ended: Final = ended
         self._ports: Final = frozenset(ports)
         self._warn: Final = warn
-        self._talks: OrderedDict[Key, Talk] = OrderedDict()
-        self._strangers: OrderedDict[Key, Talk] = OrderedDict()
+        self._talks: OrderedDict[Key, AmqpFlow] = OrderedDict()
+        self._strangers: OrderedDict[Key, AmqpFlow] = OrderedDict()
         self._past: OrderedDict[Key, Past] = OrderedDict()
         self._used: OrderedDict[int, int] = OrderedDict()  # keyed by a hash, which needs a quarter of the memory
         self._repeats: Final[dict[Key, Repeat]] = {}
         self._beginnings: Final[dict[Key, Beginning]] = {}
-        self._reset: deque[tuple[int, Talk]] = deque()
+        self._reset: deque[tuple[int, AmqpFlow]] = deque()
         self._stalled: Final[Agenda[Key]] = Agenda()  # connections whose octets wait, by the packet since when
         self._unfinished: Final[Agenda[Key]] = Agenda()  # those with something unfinished, by the packet of its latest part
         self._waiting = 0
@@ -143,7 +143,7 @@ class Listener:
         self._packet = 0
         self._time = 0
         self._count = 0
-        self._talking: Talk | None = None
+        self._talking: AmqpFlow | None = None
 
     def hear(self, packet: Packet) -> None:
         """Takes the next packet of the file."""
@@ -229,8 +229,8 @@ class Listener:
             self._conclude(key, repeat.tells)
         for text in self._left_out.sentences():
             self._warn(text)
-        for talk in [*self._strangers.values(), *self._talks.values()]:
-            self._close(talk)
+        for flow in [*self._strangers.values(), *self._talks.values()]:
+            self._close(flow)
 
     def floor(self) -> int:
         """Returns the lowest number of a packet from which events may still come."""
@@ -273,64 +273,64 @@ class Listener:
             here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
             if self._behind_repeat(key, here):
                 return
-        talk = self._talks.get(key) or self._strangers.get(key)
+        flow = self._talks.get(key) or self._strangers.get(key)
         if flags & SYN and not flags & RST:
-            if talk is not None and talk.reopened(side, sequence):
-                self._close(talk)
-                talk = None
-            elif (repeat := self._repeat(key, talk, side, sequence)) is not None:
+            if flow is not None and flow.reopened(side, sequence):
+                self._close(flow)
+                flow = None
+            elif (repeat := self._repeat(key, flow, side, sequence)) is not None:
                 here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
                 self._withhold(key, repeat, here)
                 return
-        elif talk is None or not ((talk.sides[0].known and talk.sides[1].known) or flags & RST):
-            if talk is not None or self._begins(key, side, sequence, flags):
+        elif flow is None or not ((flow.sides[0].known and flow.sides[1].known) or flags & RST):
+            if flow is not None or self._begins(key, side, sequence, flags):
                 self._beginnings[key] = Beginning(self._asked(key))
                 if self.floors:
                     self._stalled.note(key, self._packet)
                 here = Withheld(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
                 self._in_beginning(key, here)
             return
-        if talk is None:
-            talk = self._begin(key, flags)
+        if flow is None:
+            flow = self._begin(key, flags)
         if flags & SYN:
-            talk.syn[side] = sequence
-            self._roles(talk, side, flags)
-        self._pass(talk, side, sequence, acknowledged, flags, octets, cut)
+            flow.syn[side] = sequence
+            self._roles(flow, side, flags)
+        self._pass(flow, side, sequence, acknowledged, flags, octets, cut)
 
-    def _pass(self, talk: Talk, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
+    def _pass(self, flow: AmqpFlow, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
         """Passes a segment of the present packet to its connection."""
-        conversation = talk.conversation
-        self._talking = talk
+        conversation = flow.conversation
+        self._talking = flow
         if conversation.recognised:
-            self._talks.move_to_end(talk.key)
+            self._talks.move_to_end(flow.key)
             conversation.packet, conversation.time = self._packet, self._time
             conversation.silence(self._time)
-        before = talk.waiting
-        talk.hear(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
-        self._waiting += talk.waiting - before
-        self._after(talk)
+        before = flow.waiting
+        flow.hear(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
+        self._waiting += flow.waiting - before
+        self._after(flow)
 
     def _alike(self, key: Key, flags: int, octets: bytes) -> None:
         """Takes a segment of a connection whose ends are the same, so that it may be of either side."""
-        talk = self._talks.get(key) or self._strangers.get(key)
-        if talk is None:
+        flow = self._talks.get(key) or self._strangers.get(key)
+        if flow is None:
             if not self._begins(key, 0, 0, flags):
                 return
-            talk = self._begin(key, flags)
-            talk.conversation.unreadable = ALIKE
-        self._talking = talk
-        talk.skip(1, (len(octets), 0), self._packet, self._time)
+            flow = self._begin(key, flags)
+            flow.conversation.unreadable = ALIKE
+        self._talking = flow
+        flow.skip(1, (len(octets), 0), self._packet, self._time)
         if octets:
-            talk.conversation.data(0, octets, self._packet, self._time)
-        self._after(talk)
+            flow.conversation.data(0, octets, self._packet, self._time)
+        self._after(flow)
 
-    def steady(self, key: Key) -> Talk | None:
+    def steady(self, key: Key) -> AmqpFlow | None:
         """Returns the conversation on these ports if it is in its steady state: nothing waits, nothing ends."""
-        talk = self._talks.get(key)
-        if talk is None or self._reset or key in self._repeats or not talk.steady:
+        flow = self._talks.get(key)
+        if flow is None or self._reset or key in self._repeats or not flow.steady:
             return None
-        self._talking = talk
-        return talk
+        self._talking = flow
+        return flow
 
     def skip(self, count: int, packet: int, time: int) -> None:
         """Counts packets that were replayed elsewhere; `packet` is the last of them."""
@@ -342,11 +342,11 @@ class Listener:
         while self._reset and self._reset[0][0] < self._count:
             self._close(self._reset.popleft()[1])
 
-    def _repeat(self, key: Key, talk: Talk | None, side: int, sequence: int) -> Repeat | None:
+    def _repeat(self, key: Key, flow: AmqpFlow | None, side: int, sequence: int) -> Repeat | None:
         """Returns what a SYN begins that repeats an earlier one after octets; None if it does not."""
-        if talk is not None:
-            again = talk.payload and talk.sides[side].known  # and it begins with that number: else it is `reopened`
-            return Repeat(_remembered(talk, False).said, True, talk.over) if again else None
+        if flow is not None:
+            again = flow.payload and flow.sides[side].known  # and it begins with that number: else it is `reopened`
+            return Repeat(_remembered(flow, False).said, True, flow.over) if again else None
         past = self._past.get(key)
         again = past is not None and past.syn[side] == sequence and not past.foreign
         return Repeat(past.said, False, True) if past is not None and again else None
@@ -378,11 +378,11 @@ class Listener:
         """Hears what was withheld, as a part of the earlier connection or of another one."""
         repeat = self._repeats.pop(key)
         here = self._packet, self._time
-        talk = self._talks.get(key) or self._strangers.get(key)
+        flow = self._talks.get(key) or self._strangers.get(key)
         alike = not is_same and repeat.is_alike
         if not is_same:
-            if talk is not None:
-                self._close(talk)
+            if flow is not None:
+                self._close(flow)
             self._past.pop(key, None)
         for each in repeat.segments:
             self._packet, self._time = each.packet, each.time
@@ -390,9 +390,9 @@ class Listener:
                 self.segment(key, *each[:-2])
                 if alike and (begun := self._talks.get(key) or self._strangers.get(key)) is not None:
                     begun.conversation.again, alike = True, False
-            elif talk is not None and talk.syn[each.side] is None:  # it was captured after the octets
-                talk.syn[each.side] = each.sequence
-                self._roles(talk, each.side, each.flags)
+            elif flow is not None and flow.syn[each.side] is None:  # it was captured after the octets
+                flow.syn[each.side] = each.sequence
+                self._roles(flow, each.side, each.flags)
         self._packet, self._time = here
 
     def _in_beginning(self, key: Key, segment: Withheld) -> bool:
@@ -414,22 +414,22 @@ class Listener:
         here = self._packet, self._time
         first = beginning.segments[0]
         self._packet, self._time = first.packet, first.time
-        talk = self._talks.get(key) or self._strangers.get(key)
-        if talk is None:
-            talk = self._begin(key, SYN if any(beginning.syns) else 0, beginning.asked)
-        for side, known in enumerate(talk.sides):
+        flow = self._talks.get(key) or self._strangers.get(key)
+        if flow is None:
+            flow = self._begin(key, SYN if any(beginning.syns) else 0, beginning.asked)
+        for side, known in enumerate(flow.sides):
             syn, sequence = beginning.syns[side], beginning.firsts[side]
             if syn is not None:
-                talk.syn[side] = syn[0]
-                self._roles(talk, side, syn[1])
+                flow.syn[side] = syn[0]
+                self._roles(flow, side, syn[1])
             if sequence is not None and (not known.known or (beginning.certain[side] and not known.position)):
                 known.begin(sequence)
         for each in beginning.segments:
             self._packet, self._time = each.packet, each.time
-            if talk.closed:
+            if flow.closed:
                 self.segment(key, *each[:-2])
             else:
-                self._pass(talk, *each[:-2])
+                self._pass(flow, *each[:-2])
         self._packet, self._time = here
 
     def _begins(self, key: Key, side: int, sequence: int, flags: int) -> bool:
@@ -442,19 +442,19 @@ class Listener:
         """Returns the sides whose ports the caller named as those of AMQP."""
         return tuple([side for side in (0, 1) if key[1 + 2 * side] in self._ports])
 
-    def _begin(self, key: Key, flags: int, asked: tuple[int, ...] | None = None) -> Talk:
+    def _begin(self, key: Key, flags: int, asked: tuple[int, ...] | None = None) -> AmqpFlow:
         """Begins a connection, with a SYN or without."""
         conversation = Conversation(self.make, self.hears)
-        talk = Talk(conversation, key, bool(flags & SYN or key in self._past), (self._packet, self._time))
+        flow = AmqpFlow(conversation, key, bool(flags & SYN or key in self._past), (self._packet, self._time))
         if not flags & SYN:
             ours = self._asked(key) if asked is None else asked
             if ours:
                 conversation.asked = True
                 conversation.server = ours[0] if len(ours) == 1 else None
-        self._strangers[key] = talk
+        self._strangers[key] = flow
         if len(self._strangers) > STRANGERS:
             self._close(next(iter(self._strangers.values())))
-        return talk
+        return flow
 
     def _number(self, key: Key, another: bool) -> int:
         """Returns its ordinal among the AMQP connections on these ports; `another`: it is not the same as the last one."""
@@ -467,102 +467,102 @@ class Listener:
             self._used.popitem(last=False)
         return number
 
-    def _roles(self, talk: Talk, side: int, flags: int) -> None:
-        conversation = talk.conversation
+    def _roles(self, flow: AmqpFlow, side: int, flags: int) -> None:
+        conversation = flow.conversation
         if conversation.recognised:
             return
         conversation.begun = True
         conversation.server = side if flags & ACK else 1 - side
-        conversation.asked = talk.key[1 + 2 * conversation.server] in self._ports
+        conversation.asked = flow.key[1 + 2 * conversation.server] in self._ports
 
-    def _after(self, talk: Talk) -> None:
+    def _after(self, flow: AmqpFlow) -> None:
         """Updates the state of a connection after its packet."""
-        conversation = talk.conversation
-        key = talk.key
+        conversation = flow.conversation
+        key = flow.key
         if conversation.foreign:
-            self._close(talk)
+            self._close(flow)
             return
         if conversation.recognised and key in self._strangers:
-            self._adopt(talk)
+            self._adopt(flow)
         if self._waiting > WAITING_OCTETS:
-            self._waiting -= talk.waiting
-            talk.give_up()
-            self._waiting += talk.waiting
+            self._waiting -= flow.waiting
+            flow.give_up()
+            self._waiting += flow.waiting
         if self.floors:
-            self._note_floor(talk)
-        if talk.sides[0].ended and talk.sides[1].ended:
-            self._close(talk)
-        elif talk.reset_by is not None and not talk.closed and not any(each is talk for _, each in self._reset):
-            self._reset.append((self._count + LINGER_PACKETS, talk))
+            self._note_floor(flow)
+        if flow.sides[0].ended and flow.sides[1].ended:
+            self._close(flow)
+        elif flow.reset_by is not None and not flow.closed and not any(each is flow for _, each in self._reset):
+            self._reset.append((self._count + LINGER_PACKETS, flow))
 
-    def _note_floor(self, talk: Talk) -> None:
-        key = talk.key
-        if talk.sides[0].pieces or talk.sides[1].pieces:
+    def _note_floor(self, flow: AmqpFlow) -> None:
+        key = flow.key
+        if flow.sides[0].pieces or flow.sides[1].pieces:
             self._stalled.note(key, self._packet)
         elif self._stalled:
             self._stalled.forget(key)
-        unfinished = talk.conversation.unfinished()
+        unfinished = flow.conversation.unfinished()
         if self._unfinished:
             self._unfinished.forget(key)  # it may be a later packet by now
         self._unfinished.note(key, unfinished)
 
-    def _adopt(self, talk: Talk) -> None:
+    def _adopt(self, flow: AmqpFlow) -> None:
         """Moves a connection from the strangers to the conversations."""
-        self._strangers.pop(talk.key, None)
-        self._talks[talk.key] = talk
-        self._baptise(talk)
+        self._strangers.pop(flow.key, None)
+        self._talks[flow.key] = flow
+        self._baptise(flow)
         if len(self._talks) > CONVERSATIONS:
             self._close(next(iter(self._talks.values())))
 
-    def _baptise(self, talk: Talk) -> None:
-        if not talk.name:
-            talk.number = self._number(talk.key, talk.another)
-            client = talk.conversation.client
-            ends = address(talk.key[0], talk.key[1]), address(talk.key[2], talk.key[3])
-            talk.name = f"{ends[client]}>{ends[1 - client]}#{talk.number}"
+    def _baptise(self, flow: AmqpFlow) -> None:
+        if not flow.name:
+            flow.number = self._number(flow.key, flow.another)
+            client = flow.conversation.client
+            ends = address(flow.key[0], flow.key[1]), address(flow.key[2], flow.key[3])
+            flow.name = f"{ends[client]}>{ends[1 - client]}#{flow.number}"
 
-    def _heard(self, conversation: Conversation, heard: Heard) -> None:
-        talk = self._talking
-        assert talk is not None
-        if not talk.name:
-            self._baptise(talk)
-        self._tell(talk, heard)
+    def _heard(self, conversation: Conversation, heard: LocatedEvent) -> None:
+        flow = self._talking
+        assert flow is not None
+        if not flow.name:
+            self._baptise(flow)
+        self._tell(flow, heard)
 
-    def _close(self, talk: Talk) -> None:
-        if talk.closed:
+    def _close(self, flow: AmqpFlow) -> None:
+        if flow.closed:
             return
-        talk.closed = True
-        self._talking = talk
-        self._waiting -= talk.waiting
-        talk.give_up()
-        conversation = talk.conversation
+        flow.closed = True
+        self._talking = flow
+        self._waiting -= flow.waiting
+        flow.give_up()
+        conversation = flow.conversation
         open_ended = conversation.foreign
-        conversation.finish(talk.packet, self._time)
-        key = talk.key
+        conversation.finish(flow.packet, self._time)
+        key = flow.key
         self._talks.pop(key, None)
         self._strangers.pop(key, None)
         self._stalled.forget(key)
         self._unfinished.forget(key)
-        self._past[key] = _remembered(talk, open_ended)
+        self._past[key] = _remembered(flow, open_ended)
         self._past.move_to_end(key)
         if len(self._past) > ENDED:
             self._past.popitem(last=False)
         if conversation.recognised:
-            self._baptise(talk)
-            self._say_ended(talk)
+            self._baptise(flow)
+            self._say_ended(flow)
             conversation.tidy()
 
 
-def _remembered(talk: Talk, foreign: bool) -> Past:
+def _remembered(flow: AmqpFlow, foreign: bool) -> Past:
     """Returns what is remembered of an ended connection."""
-    first, second = talk.sides
+    first, second = flow.sides
     ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
-    said = _said(talk, 0), _said(talk, 1)
-    return Past(ends, (talk.syn[0], talk.syn[1]), foreign, said)
+    said = _said(flow, 0), _said(flow, 1)
+    return Past(ends, (flow.syn[0], flow.syn[1]), foreign, said)
 
 
-def _said(talk: Talk, side: int) -> Said:
-    direction, sums = talk.sides[side], talk.conversation.sums
+def _said(flow: AmqpFlow, side: int) -> Said:
+    direction, sums = flow.sides[side], flow.conversation.sums
     if not direction.known:
         return NOTHING
     said = direction.pieces[-1].end if direction.pieces else direction.position - direction.ended

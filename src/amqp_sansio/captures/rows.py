@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Final, NotRequired, TypeAlias, TypedDict
 
-from amqp_sansio.captures.conversation import Heard, MakeWitness
+from amqp_sansio.captures.conversation import LocatedEvent, MakeWitness
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.json_values import Json, fields, struct
 from amqp_sansio.captures.reader import Told, read_packets
 from amqp_sansio.captures.walk import Warn
@@ -19,7 +19,7 @@ from amqp_sansio.kernel.value import Value
 from amqp_sansio.wire.layouts.layout import decode_headers
 
 
-class Row(TypedDict):
+class DecodedLine(TypedDict):
     """One line of `decode --json`."""
 
     file: str
@@ -44,13 +44,13 @@ BODIES: Final = ("none", "text", "hex")
 """How a row includes the body of a message: not at all; as `body` where it is UTF-8, else as `body_hex`; as `body_hex`."""
 
 
-def row_of(file: str, connection: str, heard: Heard, secrets: bool = False, bodies: str = "none") -> Row | None:
+def row_of(file: str, connection: str, heard: LocatedEvent, secrets: bool = False, bodies: str = "none") -> DecodedLine | None:
     """Returns the row of an observation; None for violations and notes, which `check` reports.
 
     Without `secrets`, SASL responses and challenges appear as their length in octets.  `bodies` is one of BODIES.
     """
     said = heard.said
-    row: Row = {
+    row: DecodedLine = {
         "file": file,
         "packet": heard.packet,
         "time": heard.time,
@@ -97,7 +97,7 @@ def row_of(file: str, connection: str, heard: Heard, secrets: bool = False, bodi
     return row
 
 
-def _add_body(row: Row, body: bytes, as_text: bool) -> None:
+def _add_body(row: DecodedLine, body: bytes, as_text: bool) -> None:
     if as_text:
         try:
             row["body"] = body.decode()
@@ -128,7 +128,7 @@ HELD_ROWS: Final = 8192
 HELD_OCTETS: Final = 8 * 1024 * 1024
 """The same in octets, on the wire, of their headers, arguments and, if included, bodies."""
 
-_Entry: TypeAlias = tuple[int, int, int, Talk, Row]
+_Entry: TypeAlias = tuple[int, int, int, AmqpFlow, DecodedLine]
 
 
 def transcript(
@@ -139,7 +139,7 @@ def transcript(
     secrets: bool = False,
     told: Told | None = None,
     bodies: str = "none",
-) -> Iterator[tuple[Talk, Row]]:
+) -> Iterator[tuple[AmqpFlow, DecodedLine]]:
     """Yields a row for each observation in the file at `path`, as its packets are read, in bounded memory.
 
     `make` makes the observer of a conversation; connections to the server `ports` always count as AMQP; `told` is called with
@@ -149,9 +149,9 @@ def transcript(
     waiting: list[_Entry] = []
     count = octets = 0
 
-    def tell(talk: Talk, heard: Heard) -> None:
+    def tell(flow: AmqpFlow, heard: LocatedEvent) -> None:
         nonlocal count, octets
-        row = row_of(path, talk.name, heard, secrets, bodies)
+        row = row_of(path, flow.name, heard, secrets, bodies)
         if row is not None:
             count += 1
             said = heard.said
@@ -161,9 +161,9 @@ def transcript(
                 if bodies != "none":
                     weight += len(said.body or b"")
             octets += weight
-            heappush(waiting, (heard.packet, count, weight, talk, row))
+            heappush(waiting, (heard.packet, count, weight, flow, row))
 
-    listener = Listener(make, tell, lambda talk: None, ports, warn)
+    listener = Listener(make, tell, lambda flow: None, ports, warn)
     problem: CaptureError | None = None
     try:
         for packet in read_packets(path, warn, told):
@@ -171,14 +171,14 @@ def transcript(
             if waiting:
                 floor = listener.floor()
                 while waiting and (waiting[0][0] < floor or len(waiting) > HELD_ROWS or octets > HELD_OCTETS):
-                    _, _, weight, talk, row = heappop(waiting)
+                    _, _, weight, flow, row = heappop(waiting)
                     octets -= weight
-                    yield talk, row
+                    yield flow, row
     except CaptureError as error:
         problem = error
     listener.finish()
     while waiting:
-        _, _, _, talk, row = heappop(waiting)
-        yield talk, row
+        _, _, _, flow, row = heappop(waiting)
+        yield flow, row
     if problem is not None:
         raise problem

@@ -44,7 +44,7 @@ class Column(NamedTuple):
         return f"`{self.name}` {self.type.value}{'' if self.nullable else ' NOT NULL'}"
 
 
-class Table(NamedTuple):
+class TableSchema(NamedTuple):
     """A table with one row for each `row`.  Tables that are not `default` are written only on request."""
 
     name: str
@@ -134,9 +134,9 @@ def _passed(name: str, text: str) -> Column:
     return Column(name, Type.LONG, text, "ns")
 
 
-def _table(name: str, row: str, text: str, ts: str, columns: tuple[Column, ...], default: bool = True) -> Table:
+def _table(name: str, row: str, text: str, ts: str, columns: tuple[Column, ...], default: bool = True) -> TableSchema:
     """Returns a table with the common columns, a time and these columns; `ts` says when that is."""
-    return Table(name, row, text, (*COMMON, *exactly("ts", ts, nullable=False), *columns), default)
+    return TableSchema(name, row, text, (*COMMON, *exactly("ts", ts, nullable=False), *columns), default)
 
 
 _DIRECTION: Final = _filled("direction", Type.STRING, "The speaker: C the client, S the server.")
@@ -466,7 +466,7 @@ FRAMES: Final = _table(
     default=False,
 )
 
-TABLES: Final[dict[str, Table]] = {
+TABLES: Final[dict[str, TableSchema]] = {
     table.name: table
     for table in (CONNECTIONS, SESSIONS, COMMANDS, MESSAGES, CREDIT, TRANSACTIONS, DTX, VIOLATIONS, CONTROLS, FRAMES)
 }
@@ -476,7 +476,7 @@ DEFAULT_TABLES: Final = tuple([table.name for table in TABLES.values() if table.
 """The tables that are written by default."""
 
 
-END_TO_END: Final = Table(
+END_TO_END: Final = TableSchema(
     "end_to_end",
     "delivery of a message that was published under the same message-id",
     "From the first octet published to the last octet delivered; a message delivered twice has two rows. Of several"
@@ -536,7 +536,7 @@ def former_name(name: str) -> str:
     return RENAMED.get(name) or (in_ns(name) if is_time(name) else name)
 
 
-def former_names(table: Table) -> tuple[str, ...]:
+def former_names(table: TableSchema) -> tuple[str, ...]:
     """Returns the columns that a table had in version 1, in order."""
     return tuple(dict.fromkeys([former_name(name) for name in table.names]))
 

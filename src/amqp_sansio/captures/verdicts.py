@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypedDict
 
-from amqp_sansio.captures.conversation import NOTE, VIOLATION, Finding, Heard, Hearer, MakeWitness, finding_of
+from amqp_sansio.captures.conversation import NOTE, VIOLATION, Finding, Hearer, LocatedEvent, MakeWitness, finding_of
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.reader import Told, read_packets
 from amqp_sansio.captures.replay.doubt import Doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
-from amqp_sansio.captures.replay.rows import Properties, Rows
+from amqp_sansio.captures.replay.rows import HeaderColumns, Rows
 from amqp_sansio.captures.walk import Warn
 from amqp_sansio.engine.checker import Answered, Transfers
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
-from amqp_sansio.wire.layouts.layout import Headers
+from amqp_sansio.wire.layouts.layout import HeaderDecoder
 
 FINDINGS: Final = 1000
 """The most findings kept for one connection; one more note counts the rest."""
@@ -100,9 +100,9 @@ class _Case(Hearer):
 
     __slots__ = ("_doubt", "_recorder", "_rows", "commands", "controls", "findings", "methods", "more", "violated")
 
-    def __init__(self, talk: Talk, options: ReplayOptions) -> None:
+    def __init__(self, flow: AmqpFlow, options: ReplayOptions) -> None:
         self._rows: Final = Rows()
-        self._recorder: Final = Recorder(talk, self._rows, options, "")
+        self._recorder: Final = Recorder(flow, self._rows, options, "")
         self._doubt = Doubt()
         self.findings: list[Finding] = []
         self.more = 0
@@ -111,7 +111,7 @@ class _Case(Hearer):
         self.commands = 0
         self.methods = 0
 
-    def hear(self, heard: Heard) -> None:
+    def hear(self, heard: LocatedEvent) -> None:
         self._recorder.hear(heard)
         self._drop()
         said = heard.said
@@ -124,7 +124,7 @@ class _Case(Hearer):
         elif (found := finding_of(heard)) is not None:
             self.add(found)
 
-    def transfers(self, run: Transfers[Properties]) -> None:
+    def transfers(self, run: Transfers[HeaderColumns]) -> None:
         self._recorder.transfers(run)
         self.commands += len(run.items)
         self._drop()
@@ -150,14 +150,14 @@ class _Case(Hearer):
             self.more += 1
         self.violated = self.violated or finding.level == VIOLATION
 
-    def verdict(self, talk: Talk) -> Verdict:
+    def verdict(self, flow: AmqpFlow) -> Verdict:
         recorder = self._recorder
         recorder.finish()
         back = recorder.time_back
         if back is not None and (found := finding_of(back)) is not None:
             self.add(found)
         findings = sorted(self.findings, key=lambda each: each.packet)
-        conversation = talk.conversation
+        conversation = flow.conversation
         if self.more:
             text = f"{self.more} more findings are left out"
             findings.append(Finding(NOTE, "C", conversation.packet, "limits.findings", text, (), text))
@@ -166,7 +166,7 @@ class _Case(Hearer):
         doubt = self._doubt.grown(self._rows, recorder.common[1])
         self._rows.clear()
         said = self.controls, self.commands, octets, recorder.not_judged, conversation.unread, doubt, self.methods
-        return Verdict(talk.name, conversation.dialect, findings, conversation.packet, *said)
+        return Verdict(flow.name, conversation.dialect, findings, conversation.packet, *said)
 
 
 def verdicts(
@@ -183,20 +183,20 @@ def verdicts(
     brokers; `told` is called with the progress.  Raises CaptureError when the file cannot be read, or not to its end, after the
     verdicts before the fault.
     """
-    cases: dict[Talk, _Case] = {}
+    cases: dict[AmqpFlow, _Case] = {}
     done: list[Verdict] = []
 
-    headers: Headers[Properties] | None = None
+    headers: HeaderDecoder[HeaderColumns] | None = None
 
-    def tell(talk: Talk, heard: Heard) -> None:
+    def tell(flow: AmqpFlow, heard: LocatedEvent) -> None:
         """Takes the first observation of a connection; then it reports to its case."""
         nonlocal headers
-        case = cases[talk] = _Case(talk, options)
-        headers = talk.conversation.report_to(case, headers)
+        case = cases[flow] = _Case(flow, options)
+        headers = flow.conversation.report_to(case, headers)
         case.hear(heard)
 
-    def ended(talk: Talk) -> None:
-        done.append((cases.pop(talk, None) or _Case(talk, options)).verdict(talk))
+    def ended(flow: AmqpFlow) -> None:
+        done.append((cases.pop(flow, None) or _Case(flow, options)).verdict(flow))
 
     listener = Listener(make, tell, ended, ports, warn)
     listener.floors = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.replay.doubt import DECIDED
-from amqp_sansio.captures.tables import FORMER_VERSION, SCHEMA_VERSION, TABLES, Table, Type, former_name
+from amqp_sansio.captures.tables import FORMER_VERSION, SCHEMA_VERSION, TABLES, TableSchema, Type, former_name
 
 
 class View(NamedTuple):
@@ -121,7 +121,7 @@ def duckdb(folder: str, version: int = SCHEMA_VERSION) -> str:
     return ";\n".join([*made, *[create(name, temporary=False).strip() for name in VIEWS]]) + ";\n"
 
 
-def _from_former(table: Table) -> str:
+def _from_former(table: TableSchema) -> str:
     """Returns the columns of a table, derived from those of schema version 1, in DuckDB's SQL."""
     columns = []
     for column in table.columns:

@@ -311,17 +311,17 @@ _INTERMIXED: Final[dict[str, tuple[str, str, Callable[[argparse.ArgumentParser],
 def run(given: argparse.Namespace) -> int:
     """Runs one of them; returns its exit status."""
     if given.verb == "serve":
-        from amqp_sansio.cli.serve import Wishes, serve
+        from amqp_sansio.cli.serve import ServeOptions, serve
 
-        return serve(asked(Wishes, given))
+        return serve(asked(ServeOptions, given))
     if given.verb == "passwd":
         from amqp_sansio.cli.passwd import passwd
 
         return passwd(given.file, given.user, delete=given.delete, groups=given.groups)
     if given.verb == "rules":
-        from amqp_sansio.cli.rules import Asked, check
+        from amqp_sansio.cli.rules import RulesOptions, check
 
-        return check(asked(Asked, given))
+        return check(asked(RulesOptions, given))
     if given.verb == "store":
         from amqp_sansio.cli.store import store
 
@@ -343,7 +343,7 @@ def run(given: argparse.Namespace) -> int:
 
         if not given.patience:
             given.complain("--timeout 0 leaves no time for an answer")
-        return probe.probe(asked(probe.Wishes, given))
+        return probe.probe(asked(probe.ProbeOptions, given))
 
     from amqp_sansio.cli.dialing import split_url
     from amqp_sansio.cli.receive import Receiving, receive

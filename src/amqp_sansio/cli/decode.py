@@ -9,9 +9,9 @@ from typing import Final
 from amqp_sansio.captures.conversation import observers
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import named
-from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.json_values import Json
-from amqp_sansio.captures.rows import Row, transcript
+from amqp_sansio.captures.rows import DecodedLine, transcript
 from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, pairs, short, whole
 from amqp_sansio.cli.selection import Selection, Wanted, is_error, session_name
 from amqp_sansio.dialects import readable
@@ -33,17 +33,17 @@ class _Page:
         self._selection: Final = selection
         self._begun = False
 
-    def line(self, talk: Talk, row: Row) -> str:
-        conversation = talk.conversation
+    def line(self, flow: AmqpFlow, row: DecodedLine) -> str:
+        conversation = flow.conversation
         lines = ""
         first = self._selection.first
         if not self._begun:
             self._begun = True
             lines = f"{whole(self.file)}: first heard at {_date(first)}\n"
-        if not talk.label:
-            talk.label = f"[{self._selection.number(talk)}]"
+        if not flow.label:
+            flow.label = f"[{self._selection.number(flow)}]"
             ends = row["connection"]
-            lines += f"{talk.label} is {ends}{'' if conversation.begun else ', from the middle'}\n"
+            lines += f"{flow.label} is {ends}{'' if conversation.begun else ', from the middle'}\n"
         seconds = (row["time"] - first) / 1e9
         channel = "" if row["channel"] is None else str(row["channel"])
         where = painted(f"{row['packet']:>7} {seconds:>12.6f}", "dim")
@@ -51,10 +51,10 @@ class _Page:
         if is_error(row):
             said = painted(said, "red")
         speaker = painted(row["speaker"], _SPEAKERS[row["speaker"]])
-        return f"{lines}{where} {talk.label:>4} {speaker} {channel:>5}  {said}{''.join(_body(row))}"
+        return f"{lines}{where} {flow.label:>4} {speaker} {channel:>5}  {said}{''.join(_body(row))}"
 
 
-def _body(row: Row) -> Iterator[str]:
+def _body(row: DecodedLine) -> Iterator[str]:
     """Returns the lines of a message's body, as far as shown."""
     if "body" in row:
         text = row["body"].encode()[:BODY_SHOWN].decode(errors="ignore")
@@ -74,7 +74,7 @@ def _body(row: Row) -> Iterator[str]:
         yield f"\n{_INDENT}... {many(left, 'octet')} more"
 
 
-def _said(row: Row) -> str:
+def _said(row: DecodedLine) -> str:
     fields = row["fields"]
     if row["kind"] == "header":
         version = fields["version"]
@@ -153,14 +153,14 @@ def decode(
             complain(f"{file}: warning: {text}")
 
         try:
-            for talk, row in transcript(file, make, ports, warn, secrets, progress.octets, bodies):
+            for flow, row in transcript(file, make, ports, warn, secrets, progress.octets, bodies):
                 told = True
-                if not selection.takes(talk, row):
+                if not selection.takes(flow, row):
                     left_out += 1
                 else:
                     shown = True
                     progress.clear()
-                    write((json_line(row) if as_json else page.line(talk, row)) + "\n")
+                    write((json_line(row) if as_json else page.line(flow, row)) + "\n")
         except CaptureError as error:
             progress.clear()
             complain(str(error))

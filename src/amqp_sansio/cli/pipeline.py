@@ -17,7 +17,7 @@ from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line
 from amqp_sansio.errors.core import many
 
 if TYPE_CHECKING:
-    from amqp_sansio.captures.columns.store import Outcome
+    from amqp_sansio.captures.columns.store import PublishedTables
     from amqp_sansio.captures.replay.options import ReplayOptions
 
 _OF_EXTRAS: Final = frozenset(("matplotlib", "numpy", "pyarrow"))
@@ -156,7 +156,7 @@ def size(octets: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "octets" else f"{amount:.1f} {unit}"
 
 
-def summary(outcome: Outcome) -> str:
+def summary(outcome: PublishedTables) -> str:
     """Formats what was published, for people."""
     lines = [f"{outcome.out}: {many(outcome.files, 'file')}, {size(outcome.octets)}, in {outcome.seconds:.1f} s"]
     for name, rows in outcome.rows.items():
@@ -181,7 +181,7 @@ def installed(what: str, extra: str) -> Iterator[None]:
         raise PipelineError(f"{what} {error.name}: pip install 'amqp-sansio[{extra}]'") from error
 
 
-def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets: int | None = None) -> Outcome:
+def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets: int | None = None) -> PublishedTables:
     """Analyzes captures in this process, and shows the progress.  Raises PipelineError when that fails.
 
     Small files are merged up to `file_octets` (None: `compact.FILE_OCTETS`).
@@ -195,7 +195,7 @@ def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets
         return run(captures, out, plan, progress.octets, FILE_OCTETS if file_octets is None else file_octets)
 
 
-def report(outcome: Outcome, as_json: bool) -> int:
+def report(outcome: PublishedTables, as_json: bool) -> int:
     """Prints what was published.  Returns 0, or 2 when a capture could not be read, or not to its end."""
     if as_json:
         said = {
@@ -215,7 +215,7 @@ def report(outcome: Outcome, as_json: bool) -> int:
     return warn(outcome)
 
 
-def warn(outcome: Outcome) -> int:
+def warn(outcome: PublishedTables) -> int:
     """Reports on stderr what may be missing in the tables.  Returns 0, or 2 when a capture could not be read, or not to its
     end."""
     if outcome.rows.get("connections") == 0:

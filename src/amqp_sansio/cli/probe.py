@@ -22,7 +22,7 @@ _READ: Final = 65536
 
 
 @attrs.frozen
-class Wishes:
+class ProbeOptions:
     """The options of the verb.  `patience` is how many seconds an answer may take; `user`, `password` and `virtual_host`
     override those of the address; `authorities` is a file of certificates to trust."""
 
@@ -72,7 +72,7 @@ class SocketTransport:
         self._socket.close()
 
 
-def probe(wishes: Wishes) -> int:
+def probe(wishes: ProbeOptions) -> int:
     """Runs the probe.  Returns 0: every tested rule was followed; 1: some were broken; 2: the server cannot be probed."""
     address, endpoint = wishes.address, wishes.address.endpoints[0]
     password = wishes.password if wishes.password is not None else address.password or os.environ.get(PASSWORD, "")
@@ -107,7 +107,7 @@ def probe(wishes: Wishes) -> int:
     return int(bool(prober.report.broken))
 
 
-def _tell(report: Report, wishes: Wishes) -> None:
+def _tell(report: Report, wishes: ProbeOptions) -> None:
     endpoint = wishes.address.endpoints[0]
     if wishes.as_json:
         row = {"server": str(endpoint), "section": wishes.section, "seed": wishes.seed, **report.row()}

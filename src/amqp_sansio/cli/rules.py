@@ -19,7 +19,7 @@ class RequestError(AmqpError):
 
 
 @attrs.frozen(kw_only=True)
-class Asked:
+class RulesOptions:
     """The arguments."""
 
     file: str
@@ -32,7 +32,7 @@ class Asked:
     json: bool = False
 
 
-def check(asked: Asked) -> int:
+def check(asked: RulesOptions) -> int:
     """Prints the decision.  Returns 0 if allowed, 1 if denied; without a request only checks the file: 0.
 
     Raises RulesError or RequestError.
@@ -59,7 +59,7 @@ def check(asked: Asked) -> int:
     return 0 if decision.allow else 1
 
 
-def _request(asked: Asked) -> Request:
+def _request(asked: RulesOptions) -> Request:
     if asked.identity is None or len(asked.words) != 3:
         raise RequestError("a request is --as NAME VERB KIND NAME: --as alice consume queue orders")
     verb, kind, name = asked.words

@@ -13,7 +13,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
-from amqp_sansio.cli.link_demo import WINDOW, Crossing, Outcome
+from amqp_sansio.cli.link_demo import WINDOW, Crossing, DemoOutcome
 
 _SAMPLES: Final = ("hello.pcap", "badopen.pcap")
 _MESSAGES: Final = 24
@@ -116,7 +116,7 @@ def _read(verb: str, *names: str) -> None:
             print(_cut(line))
 
 
-def _surroundings(outcome: Outcome) -> None:
+def _surroundings(outcome: DemoOutcome) -> None:
     """Prints the conversation before and after the first cuts."""
     lines = outcome.transcript
     cuts = [at for at, line in enumerate(lines) if line.endswith("the link is cut")]
@@ -133,7 +133,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= width else line[: width - 3] + "..."
 
 
-def _verdict(crossing: Crossing, outcome: Outcome) -> int:
+def _verdict(crossing: Crossing, outcome: DemoOutcome) -> int:
     down, up = crossing.messages
     right = outcome.received == down and outcome.collected == up and not outcome.violations
     rows = (

@@ -18,9 +18,9 @@ from amqp_sansio.cli.given import argument, asked, flag, repeated, whole
 from amqp_sansio.spec.base import Command, Control, Method
 
 if TYPE_CHECKING:
-    from amqp_sansio.captures.flows import Talk
+    from amqp_sansio.captures.flows import AmqpFlow
     from amqp_sansio.captures.json_values import Json
-    from amqp_sansio.captures.rows import Row
+    from amqp_sansio.captures.rows import DecodedLine
 
 TAGS: Final = 65_536
 """The most subscriptions of a connection whose queue is remembered for `--queue`."""
@@ -61,17 +61,17 @@ class Selection:
         self._queues: Final[dict[str, dict[tuple[int, str], str]]] = {}
         self._asked: Final[dict[tuple[str, int], deque[str]]] = {}  # the queues of unanswered consume and get
 
-    def number(self, talk: Talk) -> int:
+    def number(self, flow: AmqpFlow) -> int:
         """Returns the number of a connection in this file, from 1, in the order of their beginnings."""
-        return self._numbers.setdefault(talk.name, len(self._numbers) + 1)
+        return self._numbers.setdefault(flow.name, len(self._numbers) + 1)
 
-    def takes(self, talk: Talk, row: Row) -> bool:
+    def takes(self, flow: AmqpFlow, row: DecodedLine) -> bool:
         """Whether the row is wanted."""
         wanted = self._wanted
         if not self._begun:
             self._begun = True
             self.first = row["time"]
-        number = self.number(talk)
+        number = self.number(flow)
         session = self._session(row) if wanted.sessions else None
         queue = self._queue(row) if wanted.queues else None
         if wanted.connections and not _is_one(number, row["connection"], wanted.connections):
@@ -97,7 +97,7 @@ class Selection:
                 return False
         return True
 
-    def _session(self, row: Row) -> str | None:
+    def _session(self, row: DecodedLine) -> str | None:
         """Returns the session attached to the row's channel, including one that it attaches or detaches."""
         if row["channel"] is None:
             return None
@@ -109,7 +109,7 @@ class Selection:
             return self._sessions.pop(where, None)
         return self._sessions.get(where)
 
-    def _queue(self, row: Row) -> str | None:
+    def _queue(self, row: DecodedLine) -> str | None:
         """Returns the queue that a row names, or that its messages or subscription belong to; None if unknown."""
         channel, fields, verb = row["channel"], row["fields"], row["verb"] or ""
         if channel is None:
@@ -137,7 +137,7 @@ class Selection:
         return _routed_to(verb, row)
 
 
-def _routed_to(verb: str, row: Row) -> str | None:
+def _routed_to(verb: str, row: DecodedLine) -> str | None:
     """Returns the queue of a message to the default exchange: the routing key."""
     if verb == "basic.publish" and not row["fields"].get("exchange"):
         key = row["fields"].get("routing_key")
@@ -149,7 +149,7 @@ def _routed_to(verb: str, row: Row) -> str | None:
     return None
 
 
-def is_error(row: Row) -> bool:
+def is_error(row: DecodedLine) -> bool:
     """Whether the row reports a failure: a refusal, a returned message, an end with a reason, an unreadable part.  Violations
     are for `check`."""
     verb = row["verb"] or ""

@@ -22,7 +22,7 @@ from typing import Any, Final, TextIO
 import attrs
 
 from amqp_sansio.adapters.access_files import VerifierError, Verifiers, read_rules, warnings
-from amqp_sansio.adapters.asyncio.broker_server import BrokerServer, Listener
+from amqp_sansio.adapters.asyncio.broker_server import BrokerServer, OctetListener
 from amqp_sansio.adapters.settings import reason
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.adapters.store_files import kept_tag, new_tag
@@ -58,7 +58,7 @@ class ServeError(AmqpError):
 
 
 @attrs.frozen(kw_only=True)
-class Wishes:
+class ServeOptions:
     """The arguments."""
 
     host: str = "127.0.0.1"
@@ -135,7 +135,7 @@ class Wishes:
         )
 
 
-def serve(wishes: Wishes) -> int:
+def serve(wishes: ServeOptions) -> int:
     """Serves until SIGTERM or SIGINT.  Returns 0, 1 when it stopped because of a failure, or 2 when it could not start.
 
     Raises ServeError.
@@ -156,7 +156,7 @@ def serve(wishes: Wishes) -> int:
 
 
 async def _serve(
-    wishes: Wishes,
+    wishes: ServeOptions,
     address: str,
     configure: Callable[[], ServerConfig],
     rules: Rules | None,
@@ -181,7 +181,7 @@ async def _serve(
     broker = restore(store, loop.time(), wishes)
     broker.set_access(rules)
     log = Conversations(sys.stdout, loop.time) if wishes.log == "conversation" else None
-    listen: Callable[[], Listener] | None = None if log is None else log.connection
+    listen: Callable[[], OctetListener] | None = None if log is None else log.connection
     server = BrokerServer(
         broker,
         configure,
@@ -237,7 +237,7 @@ async def _serve(
     return 0 if why is None else 1
 
 
-def restore(store: Store | None, now: float, wishes: Wishes) -> Broker:
+def restore(store: Store | None, now: float, wishes: ServeOptions) -> Broker:
     """Restores the broker from its store.  Raises StoreError when that is damaged."""
     epoch = time.time() - now
     if store is None:
@@ -271,7 +271,7 @@ def loopback(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
-def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
+def configuration(wishes: ServeOptions, address: str) -> Callable[[], ServerConfig]:
     """Returns a function that makes the settings of each connection.  Raises VerifierError, and ServeError for --auth none on
     an address that others can reach."""
     profile = Profile(error_codes=wishes.error_codes)
@@ -391,10 +391,10 @@ class Conversations:
         self._count = 0
         self._broken = False
 
-    def connection(self) -> Conversation:
+    def connection(self) -> ConversationLog:
         """Returns the log of the next connection, which gets the next number."""
         self._count += 1
-        return Conversation(self, self._count)
+        return ConversationLog(self, self._count)
 
     def write(self, number: int, text: str) -> None:
         """Writes one line, in ASCII, and flushes it."""
@@ -410,7 +410,7 @@ class Conversations:
             complain("nobody reads the log any more")
 
 
-class Conversation:
+class ConversationLog:
     """The log of one connection."""
 
     def __init__(self, log: Conversations, number: int) -> None:

@@ -24,7 +24,7 @@ class NotServing(AmqpError):
 
 
 @attrs.frozen(kw_only=True)
-class Story:
+class RestartStory:
     """The fate of messages that went into one broker and came out of the next."""
 
     confirmed: int
@@ -68,7 +68,7 @@ class Process:
             self.kill()
 
 
-def tell(messages: int) -> Story:
+def tell(messages: int) -> RestartStory:
     """Sends messages, kills the broker, restarts it, and receives its messages."""
     with TemporaryDirectory(prefix="amqp-sansio-") as directory:
         data = str(Path(directory) / "data")
@@ -96,4 +96,4 @@ def tell(messages: int) -> Story:
             ended = process.end()
         finally:
             process.kill()
-        return Story(confirmed=len(tickets), received=tuple(received), ended=ended)
+        return RestartStory(confirmed=len(tickets), received=tuple(received), ended=ended)

@@ -57,7 +57,7 @@ Result = TypeVar("Result")
 ENDED_HERE: Final = "it was ended here"
 
 
-class Failure:
+class SessionEnd:
     """What ended a session.  `error` is None while nothing did; `id` is that of the refused command, where known."""
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ class SessionCore:
         self._headers: Final = PlainHeaders()
         self._room: Ticket[None] | None = None
         self._unprompted = False  # there was a publish since the last request for completion
-        self.failure: Final = Failure()
+        self.failure: Final = SessionEnd()
         self._numbers = 0
         self._later: Final[list[Callable[[], object]]] = []  # what to send once the session is resumed
         self.transactions: Final = Transactions(self)

@@ -26,7 +26,7 @@ from amqp_sansio.tables.connection import (
     ConnectionDialogue,
 )
 from amqp_sansio.wire.framing import Assembly, Cut, FrameCut, KnownCommand, Malformed
-from amqp_sansio.wire.layouts.layout import Headers
+from amqp_sansio.wire.layouts.layout import HeaderDecoder
 
 if TYPE_CHECKING:
     from amqp_sansio.dialects import Dialect
@@ -247,7 +247,7 @@ class Checker:
         """Handles a unit that repeats an earlier one (see `Reader.cut_run`); returns its event, or None to check it in full."""
         return None
 
-    def next_alike(self, speaker: Speaker, headers: Headers[T], head: int) -> Transfers[T] | Answered | None:
+    def next_alike(self, speaker: Speaker, headers: HeaderDecoder[T], head: int) -> Transfers[T] | Answered | None:
         """See `Observer.next_alike`."""
         return None
 

@@ -26,7 +26,7 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.codec import Codec, Reading
 from amqp_sansio.wire.framing import Assembly, Carries, Cut, Framing, Malformed, Reader, assembly_of
-from amqp_sansio.wire.layouts.layout import Headers, Sift
+from amqp_sansio.wire.layouts.layout import HeaderDecoder, Sift
 
 __all__ = ["Observed", "Observer", "Speaker"]
 
@@ -461,7 +461,7 @@ class Observer:
                 return None
         return self._events.popleft()
 
-    def next_alike(self, headers: Headers[T], head: int = 0) -> Transfers[T] | Answered | None:
+    def next_alike(self, headers: HeaderDecoder[T], head: int = 0) -> Transfers[T] | Answered | None:
         """Returns the next transfers in bulk where they resemble earlier ones, or their answers.
 
         None: call `next_event`, which reports them one by one.  `headers` (see `read_headers`) reads the headers; `head` is how
@@ -495,9 +495,9 @@ class Observer:
         keep it."""
         return self._checker.subscriptions(channel)
 
-    def read_headers(self, sift: Sift[T]) -> Headers[T]:
+    def read_headers(self, sift: Sift[T]) -> HeaderDecoder[T]:
         """Returns the reader of headers for `next_alike`."""
-        return Headers(self._reading, sift)
+        return HeaderDecoder(self._reading, sift)
 
     def events(self) -> Iterator[Observed]:
         """Yields the events of `next_event` until there are none."""

@@ -30,7 +30,7 @@ from amqp_sansio.kernel.serials import EMPTY, TOP, ById, MutableRangeSet, Range,
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.kernel.value import octets_of
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit, CreditBook
-from amqp_sansio.ledger.ids import WIDEST, OwnIds, Transfers, trim
+from amqp_sansio.ledger.ids import WIDEST, OwnIds, TransferBook, trim
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as controls
@@ -511,7 +511,7 @@ def _settle(session: Session, command: message.Accept | message.Reject | message
     return effect
 
 
-def _unsettleable(transfers: Transfers[Subscription], verb: str, ids: RangeSet, bad: list[int]) -> LocalProtocolError:
+def _unsettleable(transfers: TransferBook[Subscription], verb: str, ids: RangeSet, bad: list[int]) -> LocalProtocolError:
     able: list[int] = []
     for id, delivery in transfers.deliveries.items():
         if (delivery.state, rows.RECIPIENT, verb) in rows.TRANSFER[delivery.accept_mode].moves:

@@ -22,7 +22,7 @@ from amqp_sansio.kernel.serials import TOP, RangeSet, whole
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.kernel.timers import AT_ONCE, moment_of
 from amqp_sansio.kernel.value import octets_of
-from amqp_sansio.ledger.ids import Transfers
+from amqp_sansio.ledger.ids import TransferBook
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as controls
@@ -148,7 +148,7 @@ class Session:
         """Whether it was ever attached: then the other side may have state of it."""
         self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role, name)
         self._inbound: Final = Inbound(self.peer)
-        self._transfers: Final[Transfers[Subscription]] = Transfers()
+        self._transfers: Final[TransferBook[Subscription]] = TransferBook()
         self._transactions: Demarcation | None = None
         """The client's use of tx and dtx, whichever side this is; None until there is any.  See `demarcation_of`."""
         self._subscriptions: Final = Subscriptions()

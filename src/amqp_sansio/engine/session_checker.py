@@ -52,7 +52,7 @@ from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
 from amqp_sansio.wire.codec import Reading
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Cut, FrameCut, Partial
-from amqp_sansio.wire.layouts.layout import Headers, Layout
+from amqp_sansio.wire.layouts.layout import HeaderDecoder, Layout
 from amqp_sansio.wire.primitives import frame_header, u32
 from amqp_sansio.wire.segments import (
     COMMAND_SIZE,
@@ -439,7 +439,7 @@ class SessionChecker(Checker):
         else:
             self._command(speaker, unit)
 
-    def next_alike(self, speaker: Speaker, headers: Headers[T], head: int) -> Transfers[T] | Answered | None:
+    def next_alike(self, speaker: Speaker, headers: HeaderDecoder[T], head: int) -> Transfers[T] | Answered | None:
         ear = self.ears[speaker]
         reader = ear.reader
         if not isinstance(reader, SegmentReader) or ear.state != FRAMES or not reader.ready():
@@ -649,7 +649,7 @@ class SessionChecker(Checker):
             quiet.completes(WHO[speaker], ids)
         return Answered(speaker, channel, quiet.name, accepts, sync, id, ids, start, end)
 
-    def _run(self, speaker: Speaker, reader: SegmentReader, headers: Headers[T], head: int) -> Transfers[T] | None:
+    def _run(self, speaker: Speaker, reader: SegmentReader, headers: HeaderDecoder[T], head: int) -> Transfers[T] | None:
         """Judges the next transfers of a channel together; None when one of them needs every check.
 
         Findings belong after the last transfer returned.

@@ -9,7 +9,7 @@ from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.kernel.serials import RangeSet, pick, serial_lt, whole
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
-from amqp_sansio.ledger.ids import Completed, Transfers
+from amqp_sansio.ledger.ids import Completed, TransferBook
 from amqp_sansio.spec import message
 from amqp_sansio.spec.codes import FlowMode
 
@@ -220,7 +220,7 @@ class Subscriptions:
             book.reported()
         self.unreported.clear()
 
-    def snapshot(self, transfers: Transfers[Subscription]) -> dict[str, object]:
+    def snapshot(self, transfers: TransferBook[Subscription]) -> dict[str, object]:
         """Returns the state as plain values, with deliveries and withdrawals, which may belong to cancelled subscriptions."""
         every = dict.fromkeys([*self.current.values(), *transfers.subscriptions(), *self.withdrawals.values()])
         numbers = {each: number for number, each in enumerate(every)}

@@ -61,7 +61,7 @@ def lost() -> Automaton:
     )
 
 
-class Traffic(NamedTuple):
+class OpenWords(NamedTuple):
     """The words on an open connection, except close."""
 
     client: tuple[Word, ...] = ("client:session-traffic",)
@@ -69,7 +69,7 @@ class Traffic(NamedTuple):
     redirects: bool = False
 
 
-def connection(traffic: Traffic = Traffic()) -> Automaton:
+def connection(traffic: OpenWords = OpenWords()) -> Automaton:
     """Returns a whole connection: opened, used, closed by either side.
 
     The client may use channels from its open on, the server from its open-ok on.  Heartbeats are frames, not methods, and no

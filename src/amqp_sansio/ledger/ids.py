@@ -199,7 +199,7 @@ Completed: TypeAlias = dict[W, tuple[int, int, int]]
 """By subscription: how many messages were completed, their octets, and their charge."""
 
 
-class Transfers(Generic[W]):
+class TransferBook(Generic[W]):
     """`deliveries` by command id: those that are not settled or not completed.
 
     `provisional`: those accepted in an open local transaction; its rollback makes them acquired again.

@@ -11,7 +11,7 @@ from amqp_sansio.tables.channel import ANY_TIME, REPLIES
 T = TypeVar("T")
 
 
-class Answered(NamedTuple, Generic[T]):
+class AnsweredRequest(NamedTuple, Generic[T]):
     """The request that was answered: its verb and its data; `passed`: the oldest one that had to be answered before."""
 
     verb: str
@@ -37,7 +37,7 @@ class PendingReplies(Generic[T]):
         self.waiting += 1
         self._places.setdefault(verb, deque()).append((self._count, kept))
 
-    def answer(self, verb: str) -> Answered[T] | None:
+    def answer(self, verb: str) -> AnsweredRequest[T] | None:
         """Notes an answer; returns its request.  None where no request waits for it."""
         answered = self.find(verb)
         if answered is not None:
@@ -59,7 +59,7 @@ class PendingReplies(Generic[T]):
             self.take(self.oldest)
         return excess
 
-    def find(self, verb: str) -> Answered[T] | None:
+    def find(self, verb: str) -> AnsweredRequest[T] | None:
         """Returns the request that this would answer; changes nothing."""
         order = self._order()
         at = next((at for at, each in enumerate(order) if verb in REPLIES[each]), None)
@@ -67,7 +67,7 @@ class PendingReplies(Generic[T]):
             return None
         found = order[at]
         passed = "" if found in ANY_TIME else next((each for each in order[:at] if each not in ANY_TIME), "")
-        return Answered(found, self._places[found][0][1], passed)
+        return AnsweredRequest(found, self._places[found][0][1], passed)
 
     def _order(self) -> list[str]:
         """Returns the verbs that wait, that of the oldest first."""

@@ -111,7 +111,7 @@ class Axis:
         return [self.step * (n + 1) / 1e9 for n in range(self.steps)]
 
 
-class Tally(Generic[Key]):
+class HeaviestKeys(Generic[Key]):
     """The heaviest of many keys, by two weights (the first decides)."""
 
     def __init__(self, most: int = MOST_NAMES) -> None:

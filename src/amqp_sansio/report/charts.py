@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from amqp_sansio.report.bins import Axis, Latencies
-from amqp_sansio.report.flow import Line
+from amqp_sansio.report.flow import CreditHistory
 from amqp_sansio.report.markup import Markup, count, duration
 
 INK, FAINT, GRID, CLIENT, SERVER, WARN, PAPER = "#010101", "#020202", "#030303", "#040404", "#050505", "#060606", "#070707"
@@ -126,7 +126,7 @@ class Charts:
             _counts(plot, unit, 3)
             return self._svg(figure, title)
 
-    def credit(self, axis: Axis, line: Line) -> Markup:
+    def credit(self, axis: Axis, line: CreditHistory) -> Markup:
         """Draws the credit of one subscription and its unsettled deliveries, with its stalls marked."""
         with mpl.rc_context(_STYLE):
             figure, plot = self._figure(2.5)

@@ -26,7 +26,7 @@ from amqp_sansio.report.markup import (
     tag,
 )
 from amqp_sansio.report.overview import FINDINGS, SHOWN, Overview
-from amqp_sansio.report.talk import Talk, sequence
+from amqp_sansio.report.talk import Surroundings, sequence
 
 WHO: Final = {"C": "client", "S": "server"}
 TO_DO: Final = 9
@@ -167,7 +167,7 @@ def _doubts(seen: Overview) -> list[str]:
     return [many(number, one, more) for number, one, more in numbers if number]
 
 
-def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
+def violations(seen: Overview, talks: list[Surroundings], with_frames: bool) -> Markup:
     """Shows violations by rule, as diagrams, and as a list."""
     order = {"violation": 0, "damage": 1}
     rules = sorted(seen.rules.top(), key=lambda each: (order.get(each[0][0], 2), -each[1], each[0]))
@@ -212,7 +212,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
     return joined(*parts)
 
 
-def _talk(talk: Talk, number: int) -> Markup:
+def _talk(talk: Surroundings, number: int) -> Markup:
     row = talk.row
     facts = [_facts(each) for each in talk.rows]
     title = tag("h3", f"{number}. ", label(talk.name or f"connection {row['connection']}"))

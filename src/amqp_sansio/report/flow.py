@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from amqp_sansio.report.bins import Axis, Tally, grouped
+from amqp_sansio.report.bins import Axis, HeaviestKeys, grouped
 from amqp_sansio.report.folder import Folder
 
 DRAWN: Final = 6
@@ -17,7 +17,7 @@ CHANGES: Final = 4000
 WITHOUT_LIMIT: Final = 2**32 - 1
 
 
-class Subscription(NamedTuple):
+class SubscriptionKey(NamedTuple):
     """The subscription that the credit belongs to."""
 
     connection: int
@@ -36,10 +36,10 @@ class Change(NamedTuple):
     stalled_ns: int
 
 
-class Line:
+class CreditHistory:
     """The changes of one subscription's credit, and the deliveries to it."""
 
-    def __init__(self, of: Subscription, stalls: int, stalled_ns: int) -> None:
+    def __init__(self, of: SubscriptionKey, stalls: int, stalled_ns: int) -> None:
         self.of: Final = of
         self.stalls: Final = stalls
         self.stalled_ns: Final = stalled_ns
@@ -54,22 +54,22 @@ class Line:
         """Delivered and not settled, at the end of each step of `axis`."""
 
 
-class Credit:
+class CreditReader:
     """Reads credit twice, and messages once for the subscriptions that are drawn."""
 
     def __init__(self, folder: Folder, axis: Axis) -> None:
-        self.stalled: Final[Tally[Subscription]] = Tally()
+        self.stalled: Final[HeaviestKeys[SubscriptionKey]] = HeaviestKeys()
         """Total stall in ns, and the number of stalls."""
         self.busy: Final = np.zeros(axis.steps + 1, dtype=np.int64)
         """Subscriptions without credit at some time in each step."""
         self.stalled_ns = 0
         self.stalls = 0
-        everyone: Final[Tally[Subscription]] = Tally()
-        for batch in folder.batches("credit", (*Subscription._fields, "ts_ns", "stalled_ns")):
-            for *of, number in grouped(batch, Subscription._fields):
+        everyone: Final[HeaviestKeys[SubscriptionKey]] = HeaviestKeys()
+        for batch in folder.batches("credit", (*SubscriptionKey._fields, "ts_ns", "stalled_ns")):
+            for *of, number in grouped(batch, SubscriptionKey._fields):
                 everyone.add(_of(*of), number)
             stalls = batch.filter(pc.greater(pc.fill_null(batch["stalled_ns"], 0), 0))
-            for *of, number, ns in grouped(stalls, Subscription._fields, "stalled_ns"):
+            for *of, number, ns in grouped(stalls, SubscriptionKey._fields, "stalled_ns"):
                 self.stalled.add(_of(*of), ns, number)
                 self.stalled_ns += ns
                 self.stalls += number
@@ -84,17 +84,17 @@ class Credit:
         chosen = [(of, stalls, ns) for of, ns, stalls in self.stalled.top(DRAWN)]
         taken = {of for of, _, _ in chosen}
         chosen += [(of, 0, 0) for of, _, _ in everyone.top(2 * DRAWN) if of not in taken][: DRAWN - len(chosen)]
-        self.lines: Final = {of: Line(of, stalls, ns) for of, stalls, ns in chosen}
+        self.lines: Final = {of: CreditHistory(of, stalls, ns) for of, stalls, ns in chosen}
         if self.lines:
             self._changes(folder, axis)
             self._deliveries(folder)
 
     def _changes(self, folder: Folder, axis: Axis) -> None:
-        steps: dict[Subscription, int] = {}
-        columns = (*Subscription._fields, "ts_ns", "message_credit", "stalled_ns", "queue")
+        steps: dict[SubscriptionKey, int] = {}
+        columns = (*SubscriptionKey._fields, "ts_ns", "message_credit", "stalled_ns", "queue")
         for batch in folder.of("credit", columns, [of.connection for of in self.lines]):
             for row in batch.to_pylist():
-                line = self.lines.get(_of(*[row[name] for name in Subscription._fields]))
+                line = self.lines.get(_of(*[row[name] for name in SubscriptionKey._fields]))
                 if line is None:
                     continue
                 line.queue = line.queue or row["queue"] or ""
@@ -137,5 +137,5 @@ class Credit:
 
 def _of(
     connection: int | None, session: str | None, channel: int | None, destination: str | None, direction: str | None
-) -> Subscription:
-    return Subscription(connection or 0, session or "", channel or 0, destination or "", direction or "")
+) -> SubscriptionKey:
+    return SubscriptionKey(connection or 0, session or "", channel or 0, destination or "", direction or "")

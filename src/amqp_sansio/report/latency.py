@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amqp_sansio.captures.columns.end_to_end import COLUMNS, end_to_end
-from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies, Tally, first, grouped
+from amqp_sansio.report.bins import MOST_NAMES, Axis, HeaviestKeys, Latencies, first, grouped
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.overview import SHOWN
 
@@ -26,13 +26,13 @@ class Commands:
         self.latency: Final = {"C": Latencies(), "S": Latencies()}
         """Until complete, by the side that sent the command."""
         self.by_verb: Final[dict[str, Latencies]] = {}
-        self.verbs: Final[Tally[tuple[str, str]]] = Tally()
+        self.verbs: Final[HeaviestKeys[tuple[str, str]]] = HeaviestKeys()
         self.sums: Final = {"C": 0, "S": 0}
         """Commands by sender."""
         self.totals: Final[Counter[str]] = Counter()
         """Commands by verb."""
-        self.outcomes: Final[Tally[str]] = Tally()
-        self.errors: Final[Tally[tuple[str, int]]] = Tally()
+        self.outcomes: Final[HeaviestKeys[str]] = HeaviestKeys()
+        self.errors: Final[HeaviestKeys[tuple[str, int]]] = HeaviestKeys()
         """(verb, code) of refused commands."""
         self.open: list[dict[str, Any]] = []
         """Commands in doubt by session, sender and verb: the first of each and how many, the oldest first."""
@@ -97,20 +97,20 @@ class Messages:
     def __init__(self, folder: Folder, axis: Axis) -> None:
         self.settle: Final = {"C": Latencies(), "S": Latencies()}
         """From the last octet until settled, by sender."""
-        self.outcomes: Final[Tally[tuple[str, str]]] = Tally()
+        self.outcomes: Final[HeaviestKeys[tuple[str, str]]] = HeaviestKeys()
         self.octets: Final = {"C": 0, "S": 0}
         """Octets of bodies."""
         self.sums: Final = {"C": 0, "S": 0}
         """Messages by sender."""
-        self.routes: Final[Tally[tuple[str, str]]] = Tally()
+        self.routes: Final[HeaviestKeys[tuple[str, str]]] = HeaviestKeys()
         """(exchange, routing key) of published messages: messages, octets."""
-        self.queues: Final[Tally[str]] = Tally()
+        self.queues: Final[HeaviestKeys[str]] = HeaviestKeys()
         """Queues that messages were delivered from: messages, octets."""
         self.sent: Final = {name: np.zeros(axis.steps, dtype=np.int64) for name in "CS"}
         """Messages sent in each step."""
         changes: Final = {name: np.zeros(axis.steps + 1, dtype=np.int64) for name in "CS"}
         self.with_id = 0
-        self._unsettled: Final[dict[str, Tally[int]]] = {name: Tally() for name in "CS"}
+        self._unsettled: Final[dict[str, HeaviestKeys[int]]] = {name: HeaviestKeys() for name in "CS"}
         columns = (
             "direction",
             "ts",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from amqp_sansio.captures.replay.doubt import DECIDED, LAST, BranchSaid, branches_in_doubt
 from amqp_sansio.captures.tables import TABLES
-from amqp_sansio.report.bins import Tally, first, rank
+from amqp_sansio.report.bins import HeaviestKeys, first, rank
 from amqp_sansio.report.folder import Folder
 
 SHOWN: Final = 25
@@ -45,15 +45,15 @@ class Overview:
         self.end: int | None = None
         self.sums: Final[dict[str, int]] = {}
         """Sums of the numbers of connections."""
-        self.ends: Final[Tally[str]] = Tally()
-        self.protocols: Final[Tally[str]] = Tally()
-        self.clients: Final[Tally[str]] = Tally()
+        self.ends: Final[HeaviestKeys[str]] = HeaviestKeys()
+        self.protocols: Final[HeaviestKeys[str]] = HeaviestKeys()
+        self.clients: Final[HeaviestKeys[str]] = HeaviestKeys()
         """Hosts of clients: octets in both directions, messages."""
-        self.captures: Final[Tally[str]] = Tally()
+        self.captures: Final[HeaviestKeys[str]] = HeaviestKeys()
         """Captures: connections, octets."""
         self.broken: int = 0
         """Connections with violations."""
-        self.not_judged: Final[Tally[str]] = Tally()
+        self.not_judged: Final[HeaviestKeys[str]] = HeaviestKeys()
         """Connections in which nothing was judged, by reason; their octets."""
         self.unread: int = 0
         """Octets that were captured and not judged."""
@@ -61,7 +61,7 @@ class Overview:
         self.connections: Final = first(
             self._connections(folder), SHOWN, ("-violations", "-weight", "ts_ns", "connection")
         )  # those with violations first, then by volume
-        self.session_ends: Final[Tally[str]] = Tally()
+        self.session_ends: Final[HeaviestKeys[str]] = HeaviestKeys()
         self.publishes_in_doubt: int = 0
         """Messages published and not completed."""
         self.deliveries_in_doubt: int = 0
@@ -69,17 +69,17 @@ class Overview:
         self.sessions: Final[list[dict[str, Any]]] = []
         self.doubtful: Final[list[dict[str, Any]]] = []
         self._sessions(folder)
-        self.levels: Final[Tally[str]] = Tally()
-        self.rules: Final[Tally[tuple[str, str, str]]] = Tally()
+        self.levels: Final[HeaviestKeys[str]] = HeaviestKeys()
+        self.rules: Final[HeaviestKeys[tuple[str, str, str]]] = HeaviestKeys()
         """(level, rule, direction): how often."""
         self._firsts: Final[dict[tuple[str, str], dict[str, Any]]] = {}
         self.findings: Final = first(self._findings(folder), FINDINGS, ("grade", *ORDER))
         self.drawn: Final = self._drawn()
         """Violations to draw: the first of each rule and speaker, then others in time order."""
-        self.transactions: Final[Tally[str]] = Tally()
+        self.transactions: Final[HeaviestKeys[str]] = HeaviestKeys()
         self.hanging: Final = first(self._hanging(folder), SHOWN, ("ts_ns", "connection", "session", "transaction"))
         """Local transactions whose commit was not answered."""
-        self.branches: Final[Tally[str]] = Tally()
+        self.branches: Final[HeaviestKeys[str]] = HeaviestKeys()
         self.branches_in_doubt: int = 0
         self.branch_rows: Final = first(self._branches(folder), SHOWN, ("ts_ns", "xid", "connection"))
 

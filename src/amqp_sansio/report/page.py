@@ -15,7 +15,7 @@ from amqp_sansio.captures.locations import local
 from amqp_sansio.report.bins import Axis
 from amqp_sansio.report.charts import Charts
 from amqp_sansio.report.findings import first_to_do, in_doubt, verdict, violations
-from amqp_sansio.report.flow import Credit
+from amqp_sansio.report.flow import CreditReader
 from amqp_sansio.report.folder import Folder, ReportError, Tell
 from amqp_sansio.report.latency import Commands, Messages
 from amqp_sansio.report.markup import Content, Markup, count, duration, joined, moment, octets, small, tag
@@ -41,7 +41,7 @@ def page(path: str, tell: Tell | None = None) -> str:
     axis: Final = _axis(folder, seen)
     commands = Commands(folder) if "commands" in folder else None
     messages = Messages(folder, axis) if "messages" in folder else None
-    credit = Credit(folder, axis) if "credit" in folder else None
+    credit = CreditReader(folder, axis) if "credit" in folder else None
     around = talks(folder, seen.drawn)
     rows = [*seen.doubtful, *seen.sessions, *seen.branch_rows, *seen.hanging, *(commands.open if commands else ())]
     wanted = {row["connection"] for row in rows} | {of.connection for of in (credit.lines if credit else ())}
@@ -97,7 +97,7 @@ def _axis(folder: Folder, seen: Overview) -> Axis:
 
 
 def _tiles(
-    folder: Folder, seen: Overview, commands: Commands | None, messages: Messages | None, credit: Credit | None
+    folder: Folder, seen: Overview, commands: Commands | None, messages: Messages | None, credit: CreditReader | None
 ) -> Markup:
     tiles: list[Markup] = []
 

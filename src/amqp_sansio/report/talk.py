@@ -18,7 +18,7 @@ BEFORE: Final = 8
 AFTER: Final = 6
 
 
-class Said(NamedTuple):
+class DiagramLine(NamedTuple):
     """A word, or a note about the connection."""
 
     ts_ns: int
@@ -43,7 +43,7 @@ class Said(NamedTuple):
         return *self.place, self.kind, self.verb, self.detail, *numbers
 
 
-class Talk:
+class Surroundings:
     """The surroundings of one violation."""
 
     def __init__(self, row: dict[str, Any]) -> None:
@@ -56,12 +56,12 @@ class Talk:
         self.earlier = 0
         """Earlier words that are not shown."""
         self.later = 0
-        self.notes: Final[list[Said]] = []
+        self.notes: Final[list[DiagramLine]] = []
         """Findings on the same connection near it."""
-        self._before: list[Said] = []
-        self._after: list[Said] = []
+        self._before: list[DiagramLine] = []
+        self._after: list[DiagramLine] = []
 
-    def add(self, said: Said) -> None:
+    def add(self, said: DiagramLine) -> None:
         """Adds a word on its connection."""
         if said.kind == "note" or said.kind == "violation":
             self.notes.append(said)
@@ -87,11 +87,11 @@ class Talk:
         if surplus:
             del self._after[-surplus:]
 
-    def lines(self) -> list[tuple[Said, tuple[Said, ...]]]:
+    def lines(self) -> list[tuple[DiagramLine, tuple[DiagramLine, ...]]]:
         """Returns what to draw, in order; each with the findings about it."""
         self._trim()
         shown = sorted([*self._before, *self._after], key=lambda each: each.order)
-        found: dict[tuple[str, int], list[Said]] = {}
+        found: dict[tuple[str, int], list[DiagramLine]] = {}
         low = shown[0].ts_ns if self.earlier and shown else 0
         high = shown[-1].ts_ns if self.later and shown else 2**63
         said = {(each.direction, each.stream_offset) for each in shown}
@@ -109,17 +109,17 @@ class Talk:
         return [(each, tuple(found.get((each.direction, each.stream_offset), ()))) for each in shown]
 
 
-def talks(folder: Folder, violations: list[dict[str, Any]]) -> list[Talk]:
+def talks(folder: Folder, violations: list[dict[str, Any]]) -> list[Surroundings]:
     """Returns the surroundings of these rows of violations; those at one position share theirs."""
-    places: dict[tuple[Any, ...], Talk] = {}
+    places: dict[tuple[Any, ...], Surroundings] = {}
     for row in violations:
         place = row["connection"], row["ts_ns"], row["direction"], row["stream_offset"]
         if place in places:
             places[place].rows.append(row)
         else:
-            places[place] = Talk(row)
+            places[place] = Surroundings(row)
     found: Final = list(places.values())
-    of: Final[dict[int, list[Talk]]] = {}
+    of: Final[dict[int, list[Surroundings]]] = {}
     for talk in found:
         of.setdefault(talk.row["connection"], []).append(talk)
     if not of:
@@ -139,7 +139,7 @@ def names_of(folder: Folder, connections: Iterable[int]) -> dict[int, str]:
     return {row["connection"]: row["name"] or "" for batch in batches for row in batch.to_pylist()}
 
 
-def _everything(folder: Folder, connections: Iterable[int]) -> Iterator[tuple[int, Said]]:
+def _everything(folder: Folder, connections: Iterable[int]) -> Iterator[tuple[int, DiagramLine]]:
     def rows(table: str, *columns: str) -> Iterator[dict[str, Any]]:
         for batch in folder.of(table, ("connection", "ts_ns", *columns), connections):
             yield from batch.to_pylist()
@@ -177,16 +177,16 @@ def _everything(folder: Folder, connections: Iterable[int]) -> Iterator[tuple[in
             if at is not None and who:
                 yield (
                     row["connection"],
-                    Said(at, who, -1 - row["channel"], "control", verb, row["session"] or "", row["channel"], None),
+                    DiagramLine(at, who, -1 - row["channel"], "control", verb, row["session"] or "", row["channel"], None),
                 )
     for row in rows("connections", "opened_at"):
         if row["opened_at"] is not None:
-            yield row["connection"], Said(row["opened_at"], "S", -1, "control", "connection.open-ok", "", 0, None)
+            yield row["connection"], DiagramLine(row["opened_at"], "S", -1, "control", "connection.open-ok", "", 0, None)
 
 
-def _said(row: dict[str, Any], kind: str, verb: str, detail: str) -> Said:
+def _said(row: dict[str, Any], kind: str, verb: str, detail: str) -> DiagramLine:
     offset = row["stream_offset"]
-    return Said(
+    return DiagramLine(
         row["ts_ns"] or 0,
         row["direction"] or "",
         -1 if offset is None else offset,
@@ -214,7 +214,7 @@ _REMARKS: Final = 3
 """The most characters of a line of a remark, and the most lines."""
 
 
-def sequence(talk: Talk) -> Markup:
+def sequence(talk: Surroundings) -> Markup:
     """Draws the surroundings of a violation."""
     lines = talk.lines()
     drawn: list[Markup] = []
@@ -271,7 +271,7 @@ def _text(x: int, y: int, words: str, mark: str | None = None, anchor: str = "mi
     return tag("text", words, x=x, y=y, class_=mark, text_anchor=anchor)
 
 
-def _arrow(y: int, said: Said, zero: int, guilty: bool, here: bool) -> Markup:
+def _arrow(y: int, said: DiagramLine, zero: int, guilty: bool, here: bool) -> Markup:
     start, end = (_CLIENT, _SERVER) if said.direction == "C" else (_SERVER, _CLIENT)
     back = -9 if end > start else 9
     mark = "bad" if guilty else said.kind
@@ -305,7 +305,7 @@ def _apart(ns: int) -> str:
     return sign + duration(abs(ns))
 
 
-def _remark(y: int, note: Said, mark: str) -> tuple[Markup, int]:
+def _remark(y: int, note: DiagramLine, mark: str) -> tuple[Markup, int]:
     """Draws the remarks about an arrow; returns how many lines that takes."""
     who = {"C": "client", "S": "server"}.get(note.direction, "")
     words = f"✗ {note.detail}: {note.verb}" if mark == "bad" else f"{who or 'note'}: {note.verb}"

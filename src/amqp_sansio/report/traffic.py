@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from amqp_sansio.errors.core import many
-from amqp_sansio.report.bins import MOST_NAMES, Axis, Latencies, Tally
+from amqp_sansio.report.bins import MOST_NAMES, Axis, HeaviestKeys, Latencies
 from amqp_sansio.report.charts import CLIENT, INK, SERVER, Charts
 from amqp_sansio.report.findings import WHO, bar, base, named_in
-from amqp_sansio.report.flow import Credit
+from amqp_sansio.report.flow import CreditReader
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands, Messages
 from amqp_sansio.report.markup import (
@@ -96,7 +96,9 @@ def _spread(title: str, held: Latencies, total: int) -> tuple[Content, ...]:
     return (title, of_all(spread.number, total), *[duration(each) for each in spread[1:]])
 
 
-def over_time(charts: Charts, axis: Axis, messages: Messages | None, credit: Credit | None, names: dict[int, str]) -> Markup:
+def over_time(
+    charts: Charts, axis: Axis, messages: Messages | None, credit: CreditReader | None, names: dict[int, str]
+) -> Markup:
     """Shows messages sent, messages in flight with the stalls marked, and the subscriptions that stalled longest."""
     parts: list[Markup] = []
     stalled = None if credit is None or not credit.stalls else credit.busy
@@ -125,7 +127,7 @@ def over_time(charts: Charts, axis: Axis, messages: Messages | None, credit: Cre
     return joined(*parts) if parts else ABSENT
 
 
-def _credit(charts: Charts, axis: Axis, credit: Credit, names: dict[int, str]) -> Markup:
+def _credit(charts: Charts, axis: Axis, credit: CreditReader, names: dict[int, str]) -> Markup:
     told = f"{many(credit.subscriptions, 'subscription')}{' at least' if credit.uncounted else ''}; credit stood at zero "
     told += f"{often(credit.stalls)}, {duration(credit.stalled_ns)} in all." if credit.stalls else "at no time in the capture."
     parts: list[Markup] = [tag("h3", "Credit"), tag("p", told)]
@@ -153,7 +155,12 @@ def talkers(folder: Folder, seen: Overview, commands: Commands | None, messages:
     cards: list[Markup] = []
 
     def rank(
-        title: str, first: str, second: str, of: Tally[Any], who: str, name: Callable[[Any], str] = lambda key: key or "(empty)"
+        title: str,
+        first: str,
+        second: str,
+        of: HeaviestKeys[Any],
+        who: str,
+        name: Callable[[Any], str] = lambda key: key or "(empty)",
     ) -> None:
         weight = octets if first == "octets" else count
         other = octets if second == "octets" else count

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.captures.columns.compact import FILE_OCTETS
 from amqp_sansio.captures.columns.end_to_end import SOURCE, joined_of
 from amqp_sansio.captures.columns.place import Place, Written
-from amqp_sansio.captures.columns.store import Outcome, opened, outcome, publish
+from amqp_sansio.captures.columns.store import PublishedTables, opened, outcome, publish
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.source import files_of, octets_of
 from amqp_sansio.captures.tables import END_TO_END
@@ -75,7 +75,7 @@ def run(
     tasks: int | None = None,
     options: Mapping[str, str] | None = None,
     file_octets: int = FILE_OCTETS,
-) -> Outcome:
+) -> PublishedTables:
     """Analyzes captures and publishes the tables in the folder `out`, replacing those of an earlier run.
 
     `file_octets` is the most octets of a file of a table after small ones were merged.  Raises PipelineError, with `out` as it

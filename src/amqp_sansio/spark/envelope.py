@@ -17,7 +17,7 @@ from amqp_sansio.captures.columns.tables import schema_of, table_schema
 from amqp_sansio.captures.tables import TABLES
 
 if TYPE_CHECKING:
-    from amqp_sansio.captures.columns.replay import Records
+    from amqp_sansio.captures.columns.replay import TableRecords
 
 ENVELOPE: Final = "table string, data binary"
 """The columns of the frame as Spark DDL."""
@@ -34,16 +34,16 @@ def arrow_schema(table: str) -> pa.Schema:
     return LATE_SCHEMA if table == LATE else table_schema(TABLES[table])
 
 
-class Envelope(NamedTuple):
+class BatchEnvelope(NamedTuple):
     """Records of one table in transit: `data` is a record batch without its schema."""
 
     table: str
     data: bytes
 
 
-def seal(table: str, batch: pa.RecordBatch) -> Envelope:
+def seal(table: str, batch: pa.RecordBatch) -> BatchEnvelope:
     """Puts a batch into an envelope."""
-    return Envelope(table, batch.serialize().to_pybytes())
+    return BatchEnvelope(table, batch.serialize().to_pybytes())
 
 
 def unseal(table: str, data: bytes) -> pa.RecordBatch:
@@ -59,7 +59,7 @@ class Sealer:
         self._waiting: dict[str, list[pa.RecordBatch]] = {}
         self._octets: dict[str, int] = {}
 
-    def add(self, records: Iterable[Records]) -> Iterator[Envelope]:
+    def add(self, records: Iterable[TableRecords]) -> Iterator[BatchEnvelope]:
         """Adds records; yields the envelopes that are full."""
         for table, batch in records:
             self._waiting.setdefault(table, []).append(batch)
@@ -67,24 +67,24 @@ class Sealer:
             if self._octets[table] >= self._full:
                 yield self._seal(table)
 
-    def rest(self) -> Iterator[Envelope]:
+    def rest(self) -> Iterator[BatchEnvelope]:
         """Yields the envelopes that are not full."""
         for table in list(self._waiting):
             yield self._seal(table)
 
-    def _seal(self, table: str) -> Envelope:
+    def _seal(self, table: str) -> BatchEnvelope:
         waiting = self._waiting.pop(table)
         del self._octets[table]
         return seal(table, waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting))
 
 
-def as_batch(envelopes: Iterable[Envelope]) -> pa.RecordBatch:
+def as_batch(envelopes: Iterable[BatchEnvelope]) -> pa.RecordBatch:
     """Returns envelopes as rows of the frame."""
     return pa.RecordBatch.from_pylist([each._asdict() for each in envelopes], schema=SCHEMA)
 
 
-def envelopes_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Envelope]:
+def envelopes_in(batches: Iterable[pa.RecordBatch]) -> Iterator[BatchEnvelope]:
     """Yields the rows of the frame as envelopes."""
     for batch in batches:
         for row in batch.to_pylist():
-            yield Envelope(**row)
+            yield BatchEnvelope(**row)

@@ -26,7 +26,7 @@ from amqp_sansio.captures.columns.late import Lateness
 from amqp_sansio.captures.columns.process import seldom
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.spark.envelope import ENVELOPE, SCHEMA, Envelope, Sealer, as_batch
+from amqp_sansio.spark.envelope import ENVELOPE, SCHEMA, BatchEnvelope, Sealer, as_batch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,14 +162,14 @@ class Follower(StatefulProcessor):
             self._entered.close()
 
 
-def as_frame(envelopes: list[Envelope]) -> pd.DataFrame:
+def as_frame(envelopes: list[BatchEnvelope]) -> pd.DataFrame:
     """Converts envelopes to a pandas frame."""
     import pandas as pd  # 0.4 s, which the process that Spark starts to inspect the state of a query does not need
 
     return pd.DataFrame(envelopes, columns=SCHEMA.names)
 
 
-def awake(plan: ReplayOptions, snapshots: Iterable[bytes]) -> Iterator[Envelope]:
+def awake(plan: ReplayOptions, snapshots: Iterable[bytes]) -> Iterator[BatchEnvelope]:
     """Yields the envelopes of connections that are still open, as if they ended now."""
     sealer = Sealer()
     for snapshot in filter(None, snapshots):

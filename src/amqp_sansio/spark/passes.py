@@ -10,7 +10,7 @@ import pyarrow as pa
 from amqp_sansio.captures.columns.bundles import ORDER, opened
 from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.process import seldom
-from amqp_sansio.captures.columns.replay import ConnectionReplay, Gathered, Records
+from amqp_sansio.captures.columns.replay import ConnectionReplay, Gathered, TableRecords
 from amqp_sansio.captures.columns.runner import heard_in_order
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
@@ -66,7 +66,7 @@ def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, 
     return [Written(*row) for row in ordered.mapInArrow(work, FILES).collect()]
 
 
-def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterator[Records]:
+def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterator[TableRecords]:
     """Yields the records of bundles that come in order, connection by connection; replays many at once."""
     gathered = Gathered(options)
     yield from heard_in_order(opened(bundles), options, gathered)

@@ -27,12 +27,12 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTr
 from amqp_sansio.captures import locations
 from amqp_sansio.captures.columns.bundles import BUNDLES, CARRIED, PLACED, bundled, stamp_of
 from amqp_sansio.captures.columns.partitioning import shared_out, weights
-from amqp_sansio.captures.columns.read import FILTERED, Filter, read_split
+from amqp_sansio.captures.columns.read import FILTERED, ColumnFilter, read_split
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import (
     CLOSED,
     Key,
-    Taken,
+    TakenFiles,
     closed_in,
     found,
     is_remote,
@@ -80,7 +80,7 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(CaptureSource)
 
 
-class Plan(NamedTuple):
+class SourcePlan(NamedTuple):
     """The options as plain values."""
 
     paths: tuple[str, ...]
@@ -93,7 +93,7 @@ class Plan(NamedTuple):
     octets: str = OCTETS[0]
     ports: tuple[int, ...] | None = None
 
-    def read(self, partition: InputPartition, filters: Sequence[Filter] = ()) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition, filters: Sequence[ColumnFilter] = ()) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a partition.  Raises SplitError when resynchronisation was misled."""
         assert isinstance(partition, CapturePartition)
         for split in partition.splits:
@@ -145,14 +145,14 @@ class CapturePartition(InputPartition):
         return f"CapturePartition({self.splits!r}, {self.in_file})"
 
 
-def plan_of(options: Mapping[str, str], schema: StructType | None = None) -> Plan:
+def plan_of(options: Mapping[str, str], schema: StructType | None = None) -> SourcePlan:
     """Parses a source's options; a schema given by the user selects the columns.  Raises ValueError, which says what is
     wrong."""
     paths = json.loads(options["paths"]) if "paths" in options else [options["path"]] if "path" in options else []
     if not paths:
         raise ValueError("a path is missing: load(path), or several as a list")
     bundles = _word(options, "form", FORMS) == "bundles"
-    return Plan(
+    return SourcePlan(
         tuple(map(str, paths)),
         picked(options.get("columns")) if schema is None or bundles else _chosen(schema),
         _number(options, "split", SPLIT_OCTETS),
@@ -239,9 +239,9 @@ class CaptureSource(DataSource):
 class CaptureReader(DataSourceReader):
     """Reads existing files."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SourcePlan) -> None:
         self.plan: Final = plan
-        self.filters: tuple[Filter, ...] = ()
+        self.filters: tuple[ColumnFilter, ...] = ()
 
     def partitions(self) -> Sequence[InputPartition]:
         """Returns the splits of all files.  Raises CaptureError for a path that does not exist."""
@@ -268,7 +268,7 @@ class PushingReader(CaptureReader):
                 self.filters += (taken,)
 
 
-def filter_of(asked: Any, negated: bool = False) -> Filter | None:
+def filter_of(asked: Any, negated: bool = False) -> ColumnFilter | None:
     """Converts a filter of Spark's to ours; None for one that is left to Spark."""
     if isinstance(asked, spark_filters.Not):
         return filter_of(asked.child, not negated)
@@ -277,7 +277,7 @@ def filter_of(asked: Any, negated: bool = False) -> Filter | None:
         return None
     name = attribute[0]
     if isinstance(asked, spark_filters.IsNull | spark_filters.IsNotNull):
-        return Filter(name, "null", None, negated != isinstance(asked, spark_filters.IsNotNull))
+        return ColumnFilter(name, "null", None, negated != isinstance(asked, spark_filters.IsNotNull))
     operator = _COMPARISONS.get(type(asked))
     value: Any = getattr(asked, "value", None)
     if operator is None or value is None:
@@ -286,7 +286,7 @@ def filter_of(asked: Any, negated: bool = False) -> Filter | None:
         if any(each is None for each in value):
             return None
         value = tuple(value)
-    return Filter(name, operator, value, negated)
+    return ColumnFilter(name, operator, value, negated)
 
 
 class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -296,7 +296,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     order, the names that it added, and the memory of all taken ones (see `captures.files`).
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SourcePlan) -> None:
         if len(plan.paths) != 1:
             raise ValueError("a stream reads one folder")
         self.plan: Final = plan
@@ -313,7 +313,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name
         """Returns the offset after the next files.  Raises CaptureError when the folder cannot be read."""
-        closed, taken = closed_in(self.folder, self.plan.closed), Taken(start)
+        closed, taken = closed_in(self.folder, self.plan.closed), TakenFiles(start)
         names = taken.without(closed)
         if self._until is not None:
             names = [name for name in names if order(name) in self._until]
@@ -335,7 +335,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first, count = int(start["files"]), int(end["files"]) - int(start["files"])
         names: list[str] = json.loads(end["names"])
         if count > len(names):  # several batches at once
-            before, behind = Taken(start), Taken(end)
+            before, behind = TakenFiles(start), TakenFiles(end)
             names = [name for name in before.without(names_in(self.folder)) if name in behind]
         if count < 0 or len(names) < count:
             raise CaptureError(self.folder, 0, 0, f"{count - len(names)} files that were counted are not there any more")

@@ -9,7 +9,7 @@ from amqp_sansio.captures.columns.place import Place
 from amqp_sansio.captures.columns.published import paths_of, rows_in
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.locations import located
-from amqp_sansio.captures.tables import DEFAULT_TABLES, END_TO_END, SCHEMA_VERSION, TABLES, Table
+from amqp_sansio.captures.tables import DEFAULT_TABLES, END_TO_END, SCHEMA_VERSION, TABLES, TableSchema
 from amqp_sansio.captures.views import VIEWS
 from amqp_sansio.spark.session import in_tasks
 
@@ -51,7 +51,7 @@ def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapp
     return found
 
 
-def _by_arrow(spark: SparkSession, folder: str, paths: Sequence[str], table: Table) -> DataFrame:
+def _by_arrow(spark: SparkSession, folder: str, paths: Sequence[str], table: TableSchema) -> DataFrame:
     def read(number: int) -> Iterator[pa.RecordBatch]:
         return rows_in(located(folder).system, paths[number], table_schema(table))
 

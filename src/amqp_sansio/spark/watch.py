@@ -22,7 +22,7 @@ from amqp_sansio.captures.columns.end_to_end import SOURCE
 from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA, Late, bounded, gathered, late_in
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
 from amqp_sansio.captures.columns.published import rows_in
-from amqp_sansio.captures.columns.store import Outcome, findings_in, manifest_of, outcome
+from amqp_sansio.captures.columns.store import PublishedTables, findings_in, manifest_of, outcome
 from amqp_sansio.captures.columns.writer import write_empty
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.options import IDLE_HOURS, MOST_IDLE_HOURS, ReplayOptions
@@ -97,7 +97,7 @@ class Watch:
         """Ends the stream after the present batch.  What connections have open stays in the stream's state."""
         self._stop.set()
 
-    def run(self, once: bool = False, trigger: str = TRIGGER) -> Outcome:
+    def run(self, once: bool = False, trigger: str = TRIGGER) -> PublishedTables:
         """Follows the folder until `stop` or, with `once`, until everything there has been read; publishes each batch.
 
         At the end of `once` it also publishes the rows of connections that are still open, for which it reads the stream's

@@ -11,10 +11,10 @@ from typing import ClassVar
 from amqp_sansio.errors.extras import of_extra
 from amqp_sansio.grammar.automaton import START, Word
 from amqp_sansio.spec import session as s
-from amqp_sansio.testing.probe.dialogue import Talk
-from amqp_sansio.testing.probe.plans import Plan
+from amqp_sansio.testing.probe.dialogue import Dialogue
+from amqp_sansio.testing.probe.plans import ProbePlan
 from amqp_sansio.testing.probe.rounds import Round
-from amqp_sansio.testing.speech.blame import Watch, blamed, illegal
+from amqp_sansio.testing.speech.blame import ObserverPair, blamed, illegal
 from amqp_sansio.testing.speech.parts import PARTS, Part, parts_of
 from amqp_sansio.testing.speech.step import Conversation, Step, StepReader
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, speaker_of
@@ -72,7 +72,7 @@ class ClientMachine(_Machine):
     def __init__(self) -> None:
         super().__init__()
         self._steps: list[Step] = []
-        self._watch = Watch()
+        self._watch = ObserverPair()
         self._reader = StepReader("client")
         self._setting = Setting()
         self._connection: int | None = START
@@ -220,7 +220,7 @@ class ServerMachine(_Machine):
         prefix = f"machine-{ServerMachine._count}-"
         setting = Setting(f"{prefix}s".encode(), 1, prefix, self.user, self.password, self.virtual_host)
         self.connect()
-        self._led = Round(Plan(0, part.name, ()), Talk(self.exchange, setting))
+        self._led = Round(ProbePlan(0, part.name, ()), Dialogue(self.exchange, setting))
         self._over = not self._led.begin()
         self._check()
 

@@ -15,7 +15,7 @@ from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Malformed, Reader
 
 
-class Ear:
+class SpeakerReader:
     """Reads the octets of one speaker of one connection, from the first octet.
 
     `dialect` is the speaker's dialect, unless its protocol header names another one of `READABLE`.  `opens` is true for the
@@ -89,11 +89,11 @@ class Transcript:
     def __init__(self, dialect: Dialect[Codec] = DEFAULT) -> None:
         self._dialect: Final = dialect
         self.lines: list[str] = []
-        self._ears: dict[str, Ear] = {}
+        self._ears: dict[str, SpeakerReader] = {}
 
     def begin(self, moment: int, connection: int) -> None:
         """Starts a new connection."""
-        self._ears = {"client": Ear(self._dialect), "server": Ear(self._dialect, opens=False)}
+        self._ears = {"client": SpeakerReader(self._dialect), "server": SpeakerReader(self._dialect, opens=False)}
         self.note(moment, f"--- connection {connection} ---")
 
     def hear(self, moment: int, speaker: str, octets: bytes) -> None:

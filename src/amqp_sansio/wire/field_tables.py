@@ -1,7 +1,7 @@
 """The field tables of the older dialects (0-9-1, section 4.2.5.5): names and values, each value after a letter for its type.
 
 A table is its size in octets (4) and then, for each entry, the name (a short string), the letter and the value.  The set of
-letters and their meaning differ between specifications and brokers: a `Profile` describes one.
+letters and their meaning differ between specifications and brokers: a `TableProfile` describes one.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ _HINTS: Final = {
 """What the values of types are that hold only a part of Python's, for error texts."""
 
 
-class Profile:
+class TableProfile:
     """The meaning of a table's letters, by one specification or broker.
 
     `letters` maps each letter to a type: one of `FORMS`, or "text" and "octets" (after a size of 4 octets), "short-text" (after
@@ -282,7 +282,7 @@ class Profile:
             raise EncodeError("", f"{value!r:.40} is not a value of type {kind}{_HINTS.get(kind, '')}") from None
 
     def __repr__(self) -> str:
-        return f"<Profile {self.name}>"
+        return f"<TableProfile {self.name}>"
 
 
 class _Tables:
@@ -290,7 +290,7 @@ class _Tables:
 
     __slots__ = ("_b", "_entries", "_profile", "_reading")
 
-    def __init__(self, profile: Profile, b: bytes, reading: Reading) -> None:
+    def __init__(self, profile: TableProfile, b: bytes, reading: Reading) -> None:
         self._profile: Final = profile
         self._b: Final = b
         self._reading: Final = reading

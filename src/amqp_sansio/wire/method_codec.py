@@ -20,7 +20,7 @@ from amqp_sansio.spec.methods import basic
 from amqp_sansio.spec.methods.basic import Deliver, Properties, Publish
 from amqp_sansio.wire.codec import DEFAULT_READING, Codec, Reading
 from amqp_sansio.wire.encoding import EMPTY_ARGUMENTS, FIELD_WRITERS, UNWRITABLE, put_short, unwritable
-from amqp_sansio.wire.field_tables import FlatReader, Profile, TableReader
+from amqp_sansio.wire.field_tables import FlatReader, TableProfile, TableReader
 from amqp_sansio.wire.framing import Assembly
 from amqp_sansio.wire.layouts.basic_properties import Beginning, read_basic_properties, write_basic_properties
 from amqp_sansio.wire.method_frames import (
@@ -156,7 +156,7 @@ class Methods:
         codes: dict[type[Method] | type[Control], int],
         arguments: dict[type[Method] | type[Control], ArgumentTable],
         contents: frozenset[str],
-        profile: Profile | None = None,
+        profile: TableProfile | None = None,
         readers: Mapping[int, MethodReader] | None = None,
         writers: Mapping[type[Method] | type[Control], MethodWriter] | None = None,
     ) -> None:
@@ -169,11 +169,11 @@ class Methods:
         if profile is not None:
             read, write, write_flat = profile.read, profile.write, profile.write_flat
         self.read_table: Final = read
-        """Decodes a field table by the dialect's profile; see `Profile.read`."""
+        """Decodes a field table by the dialect's profile; see `TableProfile.read`."""
         self.write_table: Final = write
-        """Encodes a field table; see `Profile.write`."""
+        """Encodes a field table; see `TableProfile.write`."""
         self.write_flat: Final = write_flat
-        """Encodes a dict as a field table on the fast path; see `Profile.write_flat`."""
+        """Encodes a dict as a field table on the fast path; see `TableProfile.write_flat`."""
         self._codes: Final = codes
         self.arguments: Final = arguments
         self.kinds: Final[dict[int, type[Method] | type[Control]]] = {code: kind for kind, code in codes.items()}
@@ -594,9 +594,9 @@ class Publishing:
         self._last: Properties | None = None
         self._octets = b""  # of the last properties
         self.write_table: Final = codec.methods.write_table
-        """Encodes a field table; see `Profile.write`."""
+        """Encodes a field table; see `TableProfile.write`."""
         self.write_flat: Final = codec.methods.write_flat
-        """Encodes a dict as a field table on the fast path; see `Profile.write_flat`."""
+        """Encodes a dict as a field table on the fast path; see `TableProfile.write_flat`."""
 
     @property
     def remembered(self) -> int:

@@ -92,7 +92,7 @@ class MethodReader(Reader):
         self._held = 0  # octets in incomplete contents (limits.buffered_octets)
         self._dropping: Final[dict[int, bool]] = {}  # channels on which the rest of a content is skipped
         self._passed: dict[int, int] = {}
-        self._consumers: Consumers | None = None  # those with learned deliveries; an observer has none
+        self._consumers: DeliveryConsumers | None = None  # those with learned deliveries; an observer has none
 
     # --- see Reader -----------------------------------------------------------------------------------------------------------
 
@@ -351,7 +351,7 @@ class MethodReader(Reader):
         `read` decodes another one to the same consumer.
         """
         if self._consumers is None:
-            self._consumers = Consumers(cast("dict[bytes, KnownConsumer]", self.known), self.limits.cached_commands)
+            self._consumers = DeliveryConsumers(cast("dict[bytes, KnownConsumer]", self.known), self.limits.cached_commands)
         self._consumers.learn(channel, payload, method, account, read)
 
     def unlearn(self) -> None:
@@ -575,7 +575,7 @@ class KnownConsumer(KnownCommand[Any]):
         self.likes: Final[dict[bytes, KnownCommand[Any]]] = {}
 
 
-class Consumers:
+class DeliveryConsumers:
     """Consumers with deliveries, for `cut_deliveries`: at most `most`, and as many remembered methods."""
 
     __slots__ = ("_likes", "_most", "known")
@@ -669,7 +669,7 @@ def cut_deliveries(
     buffer: bytes,
     at: int,
     base: int,
-    consumers: Consumers,
+    consumers: DeliveryConsumers,
     under_way: Container[int],
     largest: int,
     header_octets: int,
@@ -737,7 +737,7 @@ def cut_deliveries(
     return cuts, 3 * len(cuts) - bodiless
 
 
-def wanted(buffer: bytes, at: int, consumers: Consumers, largest: int) -> int:
+def wanted(buffer: bytes, at: int, consumers: DeliveryConsumers, largest: int) -> int:
     """Returns the octets needed from `at` on for an incomplete delivery to a known consumer; 0 for anything else.
 
     Never waits for more than will certainly come, even if the next frame is a different one, nor for more than `largest`.

@@ -19,7 +19,7 @@ from tests.broker.harness import front
 from amqp_sansio import ClientConnection
 from amqp_sansio.adapters.asyncio import broker_server, connect
 from amqp_sansio.adapters.asyncio import server as asyncio_server
-from amqp_sansio.adapters.asyncio.broker_server import BrokerServer, Writer, common_name
+from amqp_sansio.adapters.asyncio.broker_server import BrokerServer, JournalWriter, common_name
 from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.broker import Broker, BrokerConfig
 from amqp_sansio.cli.serve import context
@@ -64,7 +64,7 @@ class World:
         self.store = Slow(directory)
         self.woken = 0
         self.failures: list[str] = []
-        self.writer = Writer(self.broker, self.store, self.wake, self.failures.append, compact)
+        self.writer = JournalWriter(self.broker, self.store, self.wake, self.failures.append, compact)
         self.names = 0
 
     def wake(self) -> None:
@@ -265,7 +265,7 @@ def test_a_publisher_faster_than_the_disk_waits(tmp_path: Path, monkeypatch: pyt
     run(main)
 
 
-async def written_down(writer: Writer) -> None:
+async def written_down(writer: JournalWriter) -> None:
     """Until the thread has done what it was given."""
     while writer._writing is not None:
         await asyncio.wait([writer._writing])
@@ -279,7 +279,7 @@ def test_the_length_of_the_journal_counts_from_what_is_on_the_disk(tmp_path: Pat
         world = World(tmp_path / "d", compact=600)
         snapshot, entries = world.store.load()
         world.broker = Broker.restore(snapshot, entries, config=BrokerConfig(journal=True))
-        world.writer = Writer(world.broker, world.store, world.wake, world.failures.append, 600)
+        world.writer = JournalWriter(world.broker, world.store, world.wake, world.failures.append, 600)
         world.names = 10 * lives
         world.declare(1)
         world.writer.gather()

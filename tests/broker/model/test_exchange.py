@@ -27,11 +27,11 @@ from amqp_sansio.broker.model.exchange import (
     STEPS,
     X_MATCH,
     Binding,
+    BindingFilter,
     Direct,
     Exchange,
     Fanout,
-    Filter,
-    Headers,
+    HeadersExchange,
     Topic,
     Trie,
     likeness,
@@ -316,7 +316,7 @@ def test_selectors_that_are_asked_are_steps_of_routing(text: str, steps: int) ->
     """A short one costs nothing when the queue gets the message, else 1; a longer one costs more."""
     exchange = Direct("x")
     for number in range(3):
-        exchange.bind(Queue(f"{number}"), "k", filter=Filter(Selector(text), Selectable()))
+        exchange.bind(Queue(f"{number}"), "k", filter=BindingFilter(Selector(text), Selectable()))
     most = 3 * steps
     assert [refused_at(exchange, limit) for limit in (max(most - 1, 0), most, most + 1)] == [most > 0, False, False]
 
@@ -491,7 +491,7 @@ def wants(x_match: str, **tests: Any) -> Map:
 
 
 def routed(arguments: dict[str, Any], headers: dict[str, Any] | None) -> bool:
-    exchange, queue = Headers("x"), Queue("q")
+    exchange, queue = HeadersExchange("x"), Queue("q")
     exchange.bind(queue, "", Map(arguments))
     return bool(exchange.route(message(application_headers=headers)))
 
@@ -529,7 +529,7 @@ def test_headers(arguments: dict[str, Any], headers: dict[str, Any] | None, expe
 
 @pytest.mark.parametrize("arguments", [{}, {"a": 1}, {"x-match": "some"}, {"x-match": 1}, {"x-match": None}])
 def test_a_binding_says_all_or_any(arguments: dict[str, Any]) -> None:
-    exchange = Headers("x")
+    exchange = HeadersExchange("x")
     refused = refusal(exchange.bind, Queue("q"), "", Map(arguments))
     assert refused.condition is conditions.BIND_NO_X_MATCH
     assert len(exchange) == 0
@@ -562,7 +562,7 @@ def naive(match: str, arguments: dict[str, Any], headers: dict[str, Any]) -> boo
 def test_the_index_finds_what_looking_at_all_finds(
     bound: list[tuple[int, str, dict[str, Any]]], data: st.DataObject, sent: list[dict[str, Any]]
 ) -> None:
-    exchange = Headers("x")
+    exchange = HeadersExchange("x")
     queues = [Queue(f"q{n}") for n in range(4)]
     for at, (n, match, arguments) in enumerate(bound):
         exchange.bind(queues[n], f"{at}", binding(match, arguments))
@@ -580,7 +580,7 @@ def test_the_index_finds_what_looking_at_all_finds(
 @given(st.dictionaries(st.sampled_from(["a", "b"]), values(), min_size=1, max_size=2))
 def test_values_of_every_type(headers: dict[str, Any]) -> None:
     sent = message(application_headers=headers)
-    exchange, same, there = Headers("x"), Queue("same"), Queue("there")
+    exchange, same, there = HeadersExchange("x"), Queue("same"), Queue("there")
     exchange.bind(same, "", binding("all", dict(sent.application_headers)))
     exchange.bind(there, "", binding("all", dict.fromkeys(headers)))
     found = exchange.route(sent)
@@ -590,7 +590,7 @@ def test_values_of_every_type(headers: dict[str, Any]) -> None:
 
 
 def test_headers_that_cannot_be_read_are_refused() -> None:
-    exchange = Headers("x")
+    exchange = HeadersExchange("x")
     exchange.bind(Queue("q"), "", binding("any", {"a": 1}))
     header = encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1]
     assert refusal(exchange.route, Message(1, Envelope(FORM, header), b"")).condition is conditions.TRANSFER_HEADER
@@ -601,14 +601,14 @@ def test_bindings_that_nearly_match_cost_no_more_than_the_limit() -> None:
     """Each wants two headers that the message has and one that it has not, and no header is rare."""
     costs, refusals = [], list[str]()
     for size in (4000, 8000):
-        exchange, queue = Headers("x"), Queue("q")
+        exchange, queue = HeadersExchange("x"), Queue("q")
         names = [f"h{n}" for n in range(200)]
         for number in range(size):
             one, other = names[number % 200], names[(number // 200 + number + 1) % 200]
             exchange.bind(queue, f"{number}", wants("all", **{one: 1, other: 1, f"z{number % 8}": 1}))
         asked = message(application_headers=dict.fromkeys(names, 1))
 
-        def work(exchange: Headers = exchange, asked: Message = asked) -> None:
+        def work(exchange: HeadersExchange = exchange, asked: Message = asked) -> None:
             try:
                 exchange.route(asked, 3000)
             except Refused as refused:
@@ -625,7 +625,7 @@ def test_many_bindings_of_one_queue_with_the_same_tests_are_looked_at_once() -> 
     costs = []
     asked = message(application_headers={"a": 1, "b": 5})
     for size in (100, 200):
-        exchange, queue = Headers("x"), Queue("q")
+        exchange, queue = HeadersExchange("x"), Queue("q")
         for number in range(size):
             exchange.bind(queue, f"{number}", wants("all", a=1, b=number % 2))
         exchange.route(asked)  # the first message of all makes what is made once
@@ -635,7 +635,7 @@ def test_many_bindings_of_one_queue_with_the_same_tests_are_looked_at_once() -> 
 
 def test_as_many_queues_as_match_get_the_message() -> None:
     """The limit is on what is in vain, not on what is found: here one group that wants two headers."""
-    exchange = Headers("x")
+    exchange = HeadersExchange("x")
     queues = [Queue(f"q{n}") for n in range(50)]
     for queue in queues:
         exchange.bind(queue, "", wants("any", a=1))
@@ -645,7 +645,7 @@ def test_as_many_queues_as_match_get_the_message() -> None:
 
 @pytest.mark.rule("exchange.bind.multiple-bindings")
 def test_a_message_comes_once_however_many_groups_of_bindings_match() -> None:
-    exchange, queue = Headers("x"), Queue("q")
+    exchange, queue = HeadersExchange("x"), Queue("q")
     for number, arguments in enumerate((wants("any", a=1, b=2), wants("any", a=1), wants("all", a=1, b=2), wants("all"))):
         exchange.bind(queue, f"{number}", arguments)
     assert list(exchange.route(message(application_headers={"a": 1, "b": 2}))) == [queue]
@@ -692,7 +692,7 @@ def test_what_is_not_the_same() -> None:
 # Binding with arguments whose hashes as Python values are all one costs what any arguments cost.
 def test_arguments_made_to_collide_do_not() -> None:
     def binding(size: int) -> Any:
-        exchange, queue = Headers("x"), Queue("q")
+        exchange, queue = HeadersExchange("x"), Queue("q")
         tests: list[dict[str, Any]] = [{f"k{bit}": -1 - (number >> bit & 1) for bit in range(10)} for number in range(size)]
         given = [Map({"x-match": "all", **each}) for each in tests]
         assert len({hash(tuple(each.values())[1:]) for each in given}) == 1
@@ -710,7 +710,7 @@ def test_arguments_made_to_collide_do_not() -> None:
 # Headers that are UUIDs with one hash among them are found at once, each by itself.
 def test_headers_made_to_collide_do_not() -> None:
     def binding(size: int) -> Any:
-        exchange, queue = Headers("x"), Queue("q")
+        exchange, queue = HeadersExchange("x"), Queue("q")
         ids: list[dict[str, Any]] = [{"id": UUID(int=number * (2**61 - 1))} for number in range(size)]
         given = [Map({"x-match": "any", **each}) for each in ids]
         assert len({hash(each["id"]) for each in given}) == 1

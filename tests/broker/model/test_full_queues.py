@@ -15,7 +15,7 @@ from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import Dequeued, Enqueued, MessageStored, QueueDeleted
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import ACQUIRED, Entry
+from amqp_sansio.broker.model.message import ACQUIRED, QueueEntry
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Value
 
@@ -123,7 +123,7 @@ def test_a_ring_is_a_list_that_gives_up_the_oldest_of_its_lowest_priority_and_it
     host.bind("dead", "amq.fanout")
     arguments: dict[str, Value] = {"qpid.policy_type": "ring", "qpid.max_count": most, "qpid.max_size": 300}
     host.declare_queue("q", "amq.fanout", durable=durable, arguments=arguments)
-    ring, expected, mine, store = host.queues["q"], Reference(most, 300), list[Entry](), Store()
+    ring, expected, mine, store = host.queues["q"], Reference(most, 300), list[QueueEntry](), Store()
     for number, (what, priority, size) in enumerate(steps):
         if what == "put":
             body = b"%d." % number + bytes(size)

@@ -23,7 +23,7 @@ from amqp_sansio.broker.journal import (
     QueueDeleted,
     Unbound,
 )
-from amqp_sansio.broker.model.exchange import Direct, Fanout, Headers, Topic
+from amqp_sansio.broker.model.exchange import Direct, Fanout, HeadersExchange, Topic
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import GONE, Message
 from amqp_sansio.broker.model.queue import Queue
@@ -368,8 +368,8 @@ def outcome(host: VirtualHost, exchange: str, key: str, explicit: bool = True, *
         ("amq.direct", Direct),
         ("amq.fanout", Fanout),
         ("amq.topic", Topic),
-        ("amq.match", Headers),
-        ("amq.headers", Headers),
+        ("amq.match", HeadersExchange),
+        ("amq.headers", HeadersExchange),
     ],
 )
 def test_what_is_there_from_the_beginning(name: str, kind: type) -> None:
@@ -379,7 +379,7 @@ def test_what_is_there_from_the_beginning(name: str, kind: type) -> None:
     assert isinstance(exchange, kind) or kind.TYPE == exchange.TYPE  # type: ignore[attr-defined]  # the type of an exchange
     assert exchange.durable
     if name:
-        host.bind("q", name, "q", {"x-match": "all"} if kind is Headers else None)
+        host.bind("q", name, "q", {"x-match": "all"} if kind is HeadersExchange else None)
         host.declare_exchange("new", exchange.TYPE)
         assert isinstance(host.exchange("new"), kind)
     assert outcome(host, name, "q") == ["q"]

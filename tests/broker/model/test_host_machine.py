@@ -24,7 +24,7 @@ from amqp_sansio.broker.journal import (
     QueueDeleted,
     Unbound,
 )
-from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, HELD, Entry
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, HELD, QueueEntry
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 
 QUEUES = st.sampled_from(["a", "b", "c"])
@@ -101,7 +101,7 @@ class HostMachine(RuleBasedStateMachine):
         self.untold: list[Any] = []
         self.now = 0.0
         self.body = 0
-        self.acquired: list[Entry] = []
+        self.acquired: list[QueueEntry] = []
 
     @initialize(durable=st.booleans(), messages=st.integers(0, 4), arguments=ARGUMENTS)
     def begin(self, durable: bool, messages: int, arguments: dict[str, Any]) -> None:
@@ -203,7 +203,7 @@ class HostMachine(RuleBasedStateMachine):
         self.attempt(lambda: getattr(self.host, then)(entries))
         self.acquired += [entry for entry in entries if entry.state == ACQUIRED]
 
-    def some(self, data: st.DataObject) -> list[Entry]:
+    def some(self, data: st.DataObject) -> list[QueueEntry]:
         count = data.draw(st.integers(0, len(self.acquired)))
         some, self.acquired = self.acquired[:count], self.acquired[count:]
         return some

@@ -15,14 +15,14 @@ from amqp_sansio.broker.model.message import (
     AVAILABLE,
     BLOCK,
     NO_HEADERS,
+    BlockList,
     Cursor,
-    Entry,
     Envelope,
     Form,
     Intake,
-    Line,
     Message,
-    Properties,
+    NeutralProperties,
+    QueueEntry,
 )
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.errors import DecodeError, HeaderError
@@ -106,7 +106,7 @@ def test_a_copy_has_a_number_of_its_own() -> None:
     assert (copy.number, copy.envelope, copy.body) == (2, first.envelope, b"body")
 
 
-def redelivered(entry: Entry) -> bool:
+def redelivered(entry: QueueEntry) -> bool:
     first = decode_headers(entry.header, 0, len(entry.header))[0]
     assert isinstance(first, DeliveryProperties)
     return first.redelivered
@@ -145,19 +145,19 @@ QUEUE = Queue("q")
 SENT = message()
 
 
-def entries(count: int) -> list[Entry]:
-    return [Entry(QUEUE, SENT, position, AVAILABLE) for position in range(count)]
+def entries(count: int) -> list[QueueEntry]:
+    return [QueueEntry(QUEUE, SENT, position, AVAILABLE) for position in range(count)]
 
 
 def test_an_empty_line() -> None:
-    line = Line()
+    line = BlockList()
     assert not line
     assert (line.head, line.after(-1), list(line)) == (None, None, [])
 
 
 @pytest.mark.parametrize("count", [1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK])
 def test_what_is_appended_comes_in_order(count: int) -> None:
-    line, all_of_them = Line(), entries(count)
+    line, all_of_them = BlockList(), entries(count)
     for entry in all_of_them:
         line.append(entry)
     assert list(line) == all_of_them
@@ -168,7 +168,7 @@ def test_what_is_appended_comes_in_order(count: int) -> None:
 
 
 def test_what_is_put_back_in_any_order_comes_in_order() -> None:
-    line, all_of_them = Line(), entries(5 * BLOCK)
+    line, all_of_them = BlockList(), entries(5 * BLOCK)
     shuffled = all_of_them[:]
     random.Random(1).shuffle(shuffled)
     for entry in shuffled:
@@ -182,7 +182,7 @@ def test_what_is_put_back_in_any_order_comes_in_order() -> None:
 
 
 def test_what_comes_after_a_position() -> None:
-    line, all_of_them = Line(), entries(3 * BLOCK)
+    line, all_of_them = BlockList(), entries(3 * BLOCK)
     for entry in all_of_them[::2]:
         line.append(entry)
     for position in range(-1, 3 * BLOCK - 2):
@@ -193,7 +193,7 @@ def test_what_comes_after_a_position() -> None:
 
 
 def test_a_line_by_another_number() -> None:
-    line, all_of_them = Line(attrgetter("released")), entries(3 * BLOCK)
+    line, all_of_them = BlockList(attrgetter("released")), entries(3 * BLOCK)
     for entry in all_of_them:
         entry.released = 5 * BLOCK - entry.position
         line.insert(entry)
@@ -335,14 +335,14 @@ def test_a_release_costs_the_same_whatever_else_there_is() -> None:
 
 
 def test_properties_that_are_not_set() -> None:
-    nothing = Properties()
+    nothing = NeutralProperties()
     assert (nothing.exchange, nothing.message_id, nothing.user_id, nothing.headers) == ("", "", b"", NO_HEADERS)
     assert (nothing.priority, nothing.ttl, nothing.reply_to, nothing.content_type) == (None, None, None, None)
 
 
 def test_properties_are_a_value() -> None:
-    said = Properties("x", "k", True, 5, reply_to=("", "q"))
-    assert said == Properties("x", "k", True, 5, reply_to=("", "q")) != Properties()
+    said = NeutralProperties("x", "k", True, 5, reply_to=("", "q"))
+    assert said == NeutralProperties("x", "k", True, 5, reply_to=("", "q")) != NeutralProperties()
     assert pickle.loads(pickle.dumps(said)) == said
 
 
@@ -353,25 +353,25 @@ class Words(Form):
         super().__init__(name)
         self.asked: list[str] = []
 
-    def properties(self, header: bytes) -> Properties:
+    def properties(self, header: bytes) -> NeutralProperties:
         self.asked.append("properties")
         if header.startswith(b"?"):
             raise DecodeError("word", 0, "not a word")
-        return Properties(routing_key=header.decode().lower(), redelivered=header.isupper())
+        return NeutralProperties(routing_key=header.decode().lower(), redelivered=header.isupper())
 
     def marked(self, header: bytes) -> bytes:
         self.asked.append("marked")
         return header.upper()
 
-    def written(self, properties: Properties) -> bytes:
+    def written(self, properties: NeutralProperties) -> bytes:
         self.asked.append("written")
         key = f"{self.name}-{properties.routing_key}".encode()
         return key.upper() if properties.redelivered else key
 
 
-def entry(header: bytes, form: Form, **facts: object) -> Entry:
+def entry(header: bytes, form: Form, **facts: object) -> QueueEntry:
     envelope = Envelope(form, header, **facts)  # type: ignore[arg-type]  # facts as they are named there
-    return Entry(Queue("q"), Message(1, envelope, b""), 0, 1)
+    return QueueEntry(Queue("q"), Message(1, envelope, b""), 0, 1)
 
 
 def test_its_own_family_gets_the_octets_of_the_publisher_and_nobody_reads_them() -> None:
@@ -411,4 +411,4 @@ def test_a_form_says_all_of_it_itself() -> None:
     with pytest.raises(NotImplementedError):
         form.envelope(b"", False)
     with pytest.raises(NotImplementedError):
-        form.written(Properties())
+        form.written(NeutralProperties())

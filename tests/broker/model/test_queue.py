@@ -14,7 +14,7 @@ from tests.broker.model.things import Sink, bodies, message, refusal
 from tests.steps import assert_linear
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, Entry
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, QueueEntry
 from amqp_sansio.broker.model.queue import ASKED, VAIN, Queue, level_of
 from amqp_sansio.broker.model.subscribers import Asks, Consumer
 
@@ -269,7 +269,7 @@ def test_one_that_leaves_while_it_is_offered_something() -> None:
 def test_one_that_settles_at_once() -> None:
     class Settles(Sink):
         def offer(self, entry: object) -> bool:
-            return super().offer(entry) and queue.remove(self.got[-1])  # type: ignore[arg-type]  # it is an Entry
+            return super().offer(entry) and queue.remove(self.got[-1])  # type: ignore[arg-type]  # it is a QueueEntry
 
     settles = Settles()
     queue = queue_of(settles, messages=3)
@@ -592,7 +592,7 @@ class Judge(Sink):
 
     others: list[Judge]
 
-    def offer(self, entry: Entry) -> bool:
+    def offer(self, entry: QueueEntry) -> bool:
         if self.acquires and self.credit:
             for each in self.others:
                 wants = each.wanted is None or entry.message.body.startswith(each.wanted)
@@ -681,7 +681,7 @@ class BrowsingMachine(RuleBasedStateMachine):
         super().__init__()
         self.queue = Queue("q", levels=2)
         self.sinks: list[Sink] = []
-        self.taken: list[Entry] = []
+        self.taken: list[QueueEntry] = []
 
     @rule(priority=st.sampled_from([0, 9]))
     def put(self, priority: int) -> None:

@@ -10,14 +10,14 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from tests.broker.model.things import message
 
 from amqp_sansio.broker.model import message as entries
-from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Entry
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, QueueEntry
 from amqp_sansio.broker.model.queue import Queue, level_of
 
 
 class Naive:
     """One message as the list knows it."""
 
-    def __init__(self, entry: Entry, level: int, state: int) -> None:
+    def __init__(self, entry: QueueEntry, level: int, state: int) -> None:
         self.entry = entry
         self.level = level
         self.state = state
@@ -29,7 +29,7 @@ class Naive:
 # A queue is a list: messages stand in it by level and then by arrival, whatever was taken and released in between; what is held
 # keeps what is behind it on its level; nothing is lost, nothing is there twice.
 class QueueMachine(RuleBasedStateMachine):
-    entries: Bundle[Entry] = Bundle("entries")
+    entries: Bundle[QueueEntry] = Bundle("entries")
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class QueueMachine(RuleBasedStateMachine):
         live = [each for each in self.model if each.state != GONE]
         return sorted(live, key=lambda each: -each.level)  # stable: by arrival within a level
 
-    def of(self, entry: Entry) -> Naive:
+    def of(self, entry: QueueEntry) -> Naive:
         (found,) = [each for each in self.model if each.entry is entry]
         return found
 
@@ -92,14 +92,14 @@ class QueueMachine(RuleBasedStateMachine):
                 expected.state = ACQUIRED
 
     @rule(entry=entries)
-    def acquire(self, entry: Entry) -> None:
+    def acquire(self, entry: QueueEntry) -> None:
         known = self.of(entry)
         assert self.queue.acquire(entry) == (known.state == AVAILABLE)
         if known.state == AVAILABLE:
             known.state = ACQUIRED
 
     @rule(entry=entries, mark=st.booleans())
-    def release(self, entry: Entry, mark: bool) -> None:
+    def release(self, entry: QueueEntry, mark: bool) -> None:
         known = self.of(entry)
         self.queue.release(entry, mark)
         if known.state == ACQUIRED:
@@ -108,7 +108,7 @@ class QueueMachine(RuleBasedStateMachine):
             known.fresh = True
 
     @rule(entry=entries)
-    def put_back(self, entry: Entry) -> None:
+    def put_back(self, entry: QueueEntry) -> None:
         known = self.of(entry)
         if known.state == ACQUIRED:
             self.queue.put_back(entry)
@@ -123,13 +123,13 @@ class QueueMachine(RuleBasedStateMachine):
                 known.fresh = True
 
     @rule(entry=entries)
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: QueueEntry) -> None:
         known = self.of(entry)
         assert self.queue.remove(entry) == (known.state != GONE)
         known.state = GONE
 
     @rule(entry=entries)
-    def unhold(self, entry: Entry) -> None:
+    def unhold(self, entry: QueueEntry) -> None:
         known = self.of(entry)
         self.queue.unhold(entry)
         if known.state == HELD:

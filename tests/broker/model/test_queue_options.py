@@ -15,9 +15,9 @@ from tests.broker.test_snapshot import rebuilt
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.journal import Dequeued, Enqueued, MessageStored
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, Entry, Envelope, Message
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, Envelope, Message, QueueEntry
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.model.queue_options import LastValues, Numbering, ReadHeaders, Shares
+from amqp_sansio.broker.model.queue_options import LastValues, MessageNumbering, ReadHeaders, Shares
 from amqp_sansio.broker.snapshot import survey
 from amqp_sansio.broker.transactions import Coordinator
 from amqp_sansio.kernel.timers import AT_ONCE
@@ -45,7 +45,7 @@ def put(host: VirtualHost, *texts: str, mode: int = 1) -> None:
 
 def test_which_message_takes_whose_place() -> None:
     values, queue = LastValues("key", ReadHeaders()), Queue("q")
-    first, second = Entry(queue, keyed("a"), 0, 1), Entry(queue, keyed("a"), 1, 1)
+    first, second = QueueEntry(queue, keyed("a"), 0, 1), QueueEntry(queue, keyed("a"), 1, 1)
     assert values.before(first.message) is None
     values.came(first)
     assert values.before(second.message) is first
@@ -83,11 +83,11 @@ def test_a_header_is_read_once_for_all_queues_that_look_for_a_key_in_it(monkeypa
 
 def test_keys_are_compared_as_text_and_what_has_none_takes_no_place() -> None:
     values, queue = LastValues("key", ReadHeaders()), Queue("q")
-    entry = Entry(queue, keyed("7"), 0, 1)
+    entry = QueueEntry(queue, keyed("7"), 0, 1)
     values.came(entry)
     assert [values.before(keyed(key)) is entry for key in ("7", b"7", 7, "8", None)] == [True, True, True, False, False]
     broken = Message(1, Envelope(FORM, encode_headers([MessageProperties(application_headers={"key": "7"})])[:-1]), b"")
-    nobody = Entry(queue, broken, 1, 1)
+    nobody = QueueEntry(queue, broken, 1, 1)
     values.came(nobody)
     assert (values.before(broken), values.passed(nobody)) == (None, False)
     values.gone(nobody)
@@ -247,7 +247,7 @@ def test_nothing_else_in_the_header_changes() -> None:
         "reply_to": ReplyTo("e", "r"), "content_type": "t", "content_encoding": "u", "user_id": b"me", "app_id": b"a",
     }  # fmt: skip
     sent = message("q", b"", application_headers={"n": "mine", "more": 1}, **properties)
-    envelope = Numbering("n").numbered(sent)
+    envelope = MessageNumbering("n").numbered(sent)
     expected = message("q", b"", application_headers={"n": 1, "more": 1}, **properties).envelope
     assert decode_headers(envelope.header, 0, len(envelope.header)) == decode_headers(expected.header, 0, len(expected.header))
     assert envelope == attrs.evolve(expected, header=envelope.header)
@@ -256,10 +256,10 @@ def test_nothing_else_in_the_header_changes() -> None:
 def test_structs_that_nobody_knows_stay_and_a_message_without_properties_gets_some() -> None:
     unknown = b"\0\0\0\x04\x77\x01ab"
     plain = Message(1, Envelope(FORM, message("q").header + unknown), b"")
-    header = Numbering("n").numbered(plain).header
+    header = MessageNumbering("n").numbered(plain).header
     assert header == plain.header + encode_headers([MessageProperties(application_headers={"n": 1})])
     broken = Message(2, Envelope(FORM, encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1]), b"")
-    assert Numbering("n").numbered(broken) is broken.envelope
+    assert MessageNumbering("n").numbered(broken) is broken.envelope
 
 
 @pytest.mark.parametrize("enabled", [False, True])
@@ -324,7 +324,7 @@ def test_after_a_restart_they_go_on() -> None:
 
 
 def test_behind_the_largest_number_comes_0() -> None:
-    numbering = Numbering("n")
+    numbering = MessageNumbering("n")
     for odd in ("x", -1, 2**32, 2**32 - 1):
         numbering.restored(message(application_headers={"n": odd}))
     numbering.restored(message())

@@ -12,7 +12,7 @@ from tests.broker.model.things import Sink, bodies, durable_host, journalled, me
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.journal import BranchEnded, Dequeued, Enqueued, Journal, MessageStored
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import GONE, Entry, Intake
+from amqp_sansio.broker.model.message import GONE, Intake, QueueEntry
 from amqp_sansio.broker.model.queueing import SLICE
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 
@@ -32,7 +32,7 @@ def states(host: VirtualHost, name: str = "q") -> tuple[int, int, int]:
     return queue.available, queue.acquired, queue.held
 
 
-def taken(host: VirtualHost, name: str = "q") -> Entry:
+def taken(host: VirtualHost, name: str = "q") -> QueueEntry:
     entry = host.queues[name].take()
     assert entry is not None
     return entry

@@ -8,7 +8,7 @@ from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Entry, Intake, Message
+from amqp_sansio.broker.model.message import Intake, Message, QueueEntry
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.spec.message import Transfer
@@ -58,11 +58,11 @@ class Sink:
         self.octets: int | None = None
         """Octets of credit; None: without end."""
         self.octets_left: int | None = None
-        self.got: list[Entry] = []
+        self.got: list[QueueEntry] = []
         self.asked = 0
         self.heard: list[Queue] = []
 
-    def offer(self, entry: Entry) -> bool:
+    def offer(self, entry: QueueEntry) -> bool:
         self.asked += 1
         self.octets_left = None
         if not self.credit:
@@ -76,10 +76,10 @@ class Sink:
         self.got.append(entry)
         return True
 
-    def size(self, entry: Entry) -> int:
+    def size(self, entry: QueueEntry) -> int:
         return len(entry.message.body)
 
-    def selects(self, entry: Entry) -> bool:
+    def selects(self, entry: QueueEntry) -> bool:
         self.looked += 1
         return self.wanted is None or entry.message.body.startswith(self.wanted)
 

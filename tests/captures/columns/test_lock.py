@@ -14,16 +14,16 @@ from types import SimpleNamespace
 import pytest
 
 from amqp_sansio.captures.columns import lock
-from amqp_sansio.captures.columns.lock import LOCK, Lock
+from amqp_sansio.captures.columns.lock import LOCK, RunLock
 from amqp_sansio.captures.errors import PlaceError
 from amqp_sansio.captures.locations import located
 
 ROOT = Path(__file__).resolve().parents[3]
 HOLD = """
 import sys
-from amqp_sansio.captures.columns.lock import Lock
+from amqp_sansio.captures.columns.lock import RunLock
 from amqp_sansio.captures.locations import located
-lock = Lock(sys.argv[1], located(sys.argv[1]))
+lock = RunLock(sys.argv[1], located(sys.argv[1]))
 lock.acquire()
 print("held", flush=True)
 sys.stdin.read()
@@ -38,8 +38,8 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"s3://tables/{uuid.uuid4().hex}"
 
 
-def lock_of(folder: str) -> Lock:
-    return Lock(folder, located(folder))
+def lock_of(folder: str) -> RunLock:
+    return RunLock(folder, located(folder))
 
 
 def held(folder: str) -> bytes:

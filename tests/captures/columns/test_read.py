@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.captures import build
 from tests.captures.columns.plainly import Row, plain_rows, rows_of
 
-from amqp_sansio.captures.columns.read import FILTERED, OPERATORS, Filter, chosen, read_file, read_split
+from amqp_sansio.captures.columns.read import FILTERED, OPERATORS, ColumnFilter, chosen, read_file, read_split
 from amqp_sansio.captures.columns.segments import NO_INTERFACE
 from amqp_sansio.captures.conversation import observers
 from amqp_sansio.captures.layers import IN_TWO, packets_left_out
@@ -36,22 +36,22 @@ COLUMNS = {"sport": pa.array([1, 2, 3], pa.int32()), "note": pa.array([None, "b"
 @pytest.mark.parametrize(
     ("filters", "want"),
     [
-        ([Filter("sport", "=", 2)], [False, True, False]),
-        ([Filter("sport", "=", 2, True)], [True, False, True]),
-        ([Filter("sport", "<", 2)], [True, False, False]),
-        ([Filter("sport", "<=", 2)], [True, True, False]),
-        ([Filter("sport", ">", 2)], [False, False, True]),
-        ([Filter("sport", ">=", 2)], [False, True, True]),
-        ([Filter("sport", "in", (1, 3))], [True, False, True]),
-        ([Filter("note", "null")], [True, False, False]),
-        ([Filter("note", "null", negated=True)], [False, True, True]),
-        ([Filter("note", "=", "b")], [False, True, False]),
-        ([Filter("note", "=", "b", True)], [False, False, True]),
-        ([Filter("note", "in", ("b",), True)], [False, False, True]),
-        ([Filter("sport", ">", 1), Filter("note", "=", "c")], [False, False, True]),
+        ([ColumnFilter("sport", "=", 2)], [False, True, False]),
+        ([ColumnFilter("sport", "=", 2, True)], [True, False, True]),
+        ([ColumnFilter("sport", "<", 2)], [True, False, False]),
+        ([ColumnFilter("sport", "<=", 2)], [True, True, False]),
+        ([ColumnFilter("sport", ">", 2)], [False, False, True]),
+        ([ColumnFilter("sport", ">=", 2)], [False, True, True]),
+        ([ColumnFilter("sport", "in", (1, 3))], [True, False, True]),
+        ([ColumnFilter("note", "null")], [True, False, False]),
+        ([ColumnFilter("note", "null", negated=True)], [False, True, True]),
+        ([ColumnFilter("note", "=", "b")], [False, True, False]),
+        ([ColumnFilter("note", "=", "b", True)], [False, False, True]),
+        ([ColumnFilter("note", "in", ("b",), True)], [False, False, True]),
+        ([ColumnFilter("sport", ">", 1), ColumnFilter("note", "=", "c")], [False, False, True]),
     ],
 )
-def test_rows_of_which_all_hold(filters: list[Filter], want: list[bool]) -> None:
+def test_rows_of_which_all_hold(filters: list[ColumnFilter], want: list[bool]) -> None:
     assert chosen(filters, COLUMNS.__getitem__).tolist() == want
 
 
@@ -380,17 +380,19 @@ def test_filters_choose_rows(tmp_path: Path) -> None:
     path = build.write(tmp_path / "x", build.pcap(conversation(30)) + b"rest")
     full = [row for batch in read_file(path) for row in batch.to_pylist()]
 
-    def rows(*filters: Filter) -> list[Row]:
+    def rows(*filters: ColumnFilter) -> list[Row]:
         return [row for batch in read_split(Split(path, 0), picked(None), filters) for row in batch.to_pylist()]
 
-    assert rows(Filter("sport", "=", 5672)) == [row for row in full if row["sport"] == 5672] != []
-    assert rows(Filter("flags", "in", (2, 18))) == [row for row in full if row["flags"] in (2, 18)]
-    assert rows(Filter("note", "null", negated=True)) == full[-1:]
-    assert rows(Filter("ts_ns", ">", full[9]["ts_ns"]), Filter("src", "=", "10.0.0.1", negated=True)) == [
+    assert rows(ColumnFilter("sport", "=", 5672)) == [row for row in full if row["sport"] == 5672] != []
+    assert rows(ColumnFilter("flags", "in", (2, 18))) == [row for row in full if row["flags"] in (2, 18)]
+    assert rows(ColumnFilter("note", "null", negated=True)) == full[-1:]
+    assert rows(ColumnFilter("ts_ns", ">", full[9]["ts_ns"]), ColumnFilter("src", "=", "10.0.0.1", negated=True)) == [
         row for row in full if row["ts_ns"] > full[9]["ts_ns"] and row["src"] != "10.0.0.1"
     ]
     only = [
-        row for batch in read_split(Split(path, 0), picked("seq"), [Filter("dport", "=", 5672)]) for row in batch.to_pylist()
+        row
+        for batch in read_split(Split(path, 0), picked("seq"), [ColumnFilter("dport", "=", 5672)])
+        for row in batch.to_pylist()
     ]
     assert only == [{"seq": row["seq"]} for row in full if row["dport"] == 5672]
 

@@ -17,7 +17,7 @@ from tests.captures import build, scram
 from tests.captures.packets import Row, batch, by_connection, gathered, packet_rows, replayed, tables_of
 
 from amqp_sansio.captures.columns import replay as module
-from amqp_sansio.captures.columns.replay import BATCH_ROWS, ConnectionReplay, Gathered, Records
+from amqp_sansio.captures.columns.replay import BATCH_ROWS, ConnectionReplay, Gathered, TableRecords
 from amqp_sansio.captures.columns.tables import table_batch
 from amqp_sansio.captures.conversation import Conversation, observers
 from amqp_sansio.captures.flows import Listener
@@ -77,7 +77,7 @@ def tables(name: str) -> dict[str, list[Row]]:
     return tables_of(str(DATA / name), options(name))
 
 
-def plain(records: list[Records]) -> list[tuple[str, str]]:
+def plain(records: list[TableRecords]) -> list[tuple[str, str]]:
     return sorted((name, repr(row)) for name, rows in gathered(records).items() for row in rows)
 
 

@@ -18,7 +18,7 @@ from tests.captures.packets import Row, by_connection, gathered, packet_rows, re
 from amqp_sansio.captures.columns import runner as module
 from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled
 from amqp_sansio.captures.columns.read import read_file, read_split
-from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
+from amqp_sansio.captures.columns.replay import ConnectionReplay, TableRecords
 from amqp_sansio.captures.columns.runner import Runner, heard, overlapping, records_of
 from amqp_sansio.captures.conversation import observers
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -46,7 +46,7 @@ def crowd(paths: list[str]) -> dict[str, list[Row]]:
     (packets,) = table.sort_by([(name, "ascending") for name in ("connection", "file_id", "offset")]).to_batches()
     replays: dict[int, ConnectionReplay] = {}
 
-    def over(key: int, replay: ConnectionReplay) -> list[Records]:
+    def over(key: int, replay: ConnectionReplay) -> list[TableRecords]:
         assert replays.pop(key) is replay
         return replay.finish()
 
@@ -111,7 +111,7 @@ def test_rows_are_those_of_the_connections_one_by_one(traffic: Path, monkeypatch
         assert plain(gathered(fed([str(traffic)], ALL, rows))) == expected
 
 
-def fed(paths: list[str], options: ReplayOptions, rows: int) -> Iterator[Records]:
+def fed(paths: list[str], options: ReplayOptions, rows: int) -> Iterator[TableRecords]:
     """What a runner makes of these files in batches of so many packets."""
     runner = Runner(options, overlapping(paths))
     for number, path in enumerate(paths):

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from tests.captures import build
 
-from amqp_sansio.captures.columns.heads import Records, records
+from amqp_sansio.captures.columns.heads import RecordHeads, records
 from amqp_sansio.captures.columns.segments import groups, ports
 from amqp_sansio.captures.pcap import PcapWalk
 
 
-def found_in(*packets: bytes) -> tuple[bytes, Records]:
+def found_in(*packets: bytes) -> tuple[bytes, RecordHeads]:
     made = [build.Record(1, packet, len(packet), 0) for packet in packets]
     octets = build.pcap(made)
     at = [24 + sum(16 + len(packet) for packet in packets[:index]) for index in range(len(packets))]

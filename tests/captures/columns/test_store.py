@@ -13,7 +13,7 @@ import pytest
 
 from amqp_sansio.captures.columns.end_to_end import write_joined
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
-from amqp_sansio.captures.columns.store import Damage, Findings, findings_in, manifest_of, opened, outcome, publish
+from amqp_sansio.captures.columns.store import Damage, FindingCounts, findings_in, manifest_of, opened, outcome, publish
 from amqp_sansio.captures.columns.tables import table_batch, table_schema
 from amqp_sansio.captures.columns.writer import Writer, write_empty
 from amqp_sansio.captures.errors import OutOfDisk, PipelineError, PlaceError
@@ -50,26 +50,26 @@ def test_deliveries_without_a_latency_are_counted(tmp_path: Path) -> None:
     for latencies in ([None, 5, None], [7], [None]):
         rows = [{**blank, **times, "latency_ns": each} for each in latencies]
         files += write_joined([pa.RecordBatch.from_pylist(rows, schema=schema)], str(tmp_path))
-    assert findings_in(files, str(tmp_path)) == Findings(early=3)
+    assert findings_in(files, str(tmp_path)) == FindingCounts(early=3)
 
 
 def test_without_rows_there_is_nothing(tmp_path: Path) -> None:
-    assert findings_in([write_empty(str(tmp_path), "violations")], str(tmp_path)) == Findings()
-    assert findings_in([], str(tmp_path)) == Findings()
+    assert findings_in([write_empty(str(tmp_path), "violations")], str(tmp_path)) == FindingCounts()
+    assert findings_in([], str(tmp_path)) == FindingCounts()
 
 
 def test_rows_and_octets_of_all_files() -> None:
     files = [Written("messages", "", "a", 3, 10), Written("messages", "", "b", 4, 20), Written("end_to_end", "", "c", 2, 5)]
     damage = (Damage("x", 1, "torn"),)
     plan = ReplayOptions(tables=("messages", "dtx"))
-    found = outcome("out", plan, files, Findings({"damage": 1}, damage), time.monotonic() - 5)
+    found = outcome("out", plan, files, FindingCounts({"damage": 1}, damage), time.monotonic() - 5)
     assert found.rows == {"messages": 7, "dtx": 0, "end_to_end": 2}
     assert (found.out, found.files, found.octets, found.findings, found.damage) == ("out", 3, 35, {"damage": 1}, damage)
     assert 5 <= found.seconds < 3600
 
 
 def test_without_messages_nothing_is_joined() -> None:
-    assert outcome("out", ReplayOptions(tables=("dtx",)), [], Findings(), 0).rows == {"dtx": 0}
+    assert outcome("out", ReplayOptions(tables=("dtx",)), [], FindingCounts(), 0).rows == {"dtx": 0}
 
 
 DAY = 86_400_000_000_000

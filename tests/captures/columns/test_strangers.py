@@ -19,7 +19,7 @@ from amqp_sansio.captures.columns import runner as module
 from amqp_sansio.captures.columns.bundles import PLACED
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.columns.runner import records_of
-from amqp_sansio.captures.columns.strangers import Spoken, may_begin, spoken, strange
+from amqp_sansio.captures.columns.strangers import ForeignPackets, may_begin, spoken, strange
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import PACKETS, TABLES, picked
 
@@ -104,7 +104,7 @@ def test_how_a_header_may_begin() -> None:
     starts = [b"\x01", b"\x01\x00", b"\x01\x00\x00", b"\x01\x00\x00\x00\x00\x01\xef"]
     assert found == [b"A", b"AM", b"AMQ", b"AMQP", build.HEADER, *starts]
     nothing = np.zeros(0, np.int64)
-    assert not len(strange(Spoken(*[nothing] * 7)))
+    assert not len(strange(ForeignPackets(*[nothing] * 7)))
 
 
 def traffic(chance: Random) -> list[Segment]:

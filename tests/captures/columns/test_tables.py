@@ -27,7 +27,7 @@ from amqp_sansio.captures.columns.tables import (
     uuids,
 )
 from amqp_sansio.captures.replay.rows import COMPLETE, Rows
-from amqp_sansio.captures.tables import COMMANDS, COMMON, MESSAGES, PACKET_NAMES, PACKETS, TABLES, Table, picked
+from amqp_sansio.captures.tables import COMMANDS, COMMON, MESSAGES, PACKET_NAMES, PACKETS, TABLES, TableSchema, picked
 
 SPARK = {"string": "string", "binary": "binary", "int16": "smallint", "int32": "int", "int64": "bigint"}
 SOME = st.none() | st.integers(-(10**18), 4 * 10**18)
@@ -76,7 +76,7 @@ VIOLATION = (NS, "C", "violation", "rule", "said", ["a", "b"], "text", 501, None
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
-def test_a_schema_for_every_table(table: Table) -> None:
+def test_a_schema_for_every_table(table: TableSchema) -> None:
     schema = table_schema(table)
     assert tuple(schema.names) == table.names
     assert [field.nullable for field in schema] == [column.nullable for column in table.columns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.tables import message_batch, transfer_batch
-from amqp_sansio.captures.replay.rows import NOTHING, Kind, Message, Rows
+from amqp_sansio.captures.replay.rows import NOTHING, Rows, TransferKind, TransferRecord
 from amqp_sansio.captures.tables import COMMON, TABLES
 from amqp_sansio.kernel.serials import RangeSet
 
@@ -19,9 +19,9 @@ TIMES = {
 }
 
 
-def message(id: int | None = 1, *, fleeting: bool = False, settled: bool = False, last: int = 100) -> Message:
-    kind = Kind("C" if fleeting else "S", None, 1, None, None, not settled, True, False, True, 12)
-    return Message(kind, NOTHING, None, id, 0, 0, last, last, last, None, 0, 0)
+def message(id: int | None = 1, *, fleeting: bool = False, settled: bool = False, last: int = 100) -> TransferRecord:
+    kind = TransferKind("C" if fleeting else "S", None, 1, None, None, not settled, True, False, True, 12)
+    return TransferRecord(kind, NOTHING, None, id, 0, 0, last, last, last, None, 0, 0)
 
 
 def named(rows: Rows, table: str) -> list[Named]:
@@ -36,7 +36,7 @@ def named(rows: Rows, table: str) -> list[Named]:
     return found + [dict(zip(names, row, strict=True)) for row in rows.by_table[table]]
 
 
-def exactly(batch: pa.RecordBatch, messages: list[Message]) -> list[Named]:
+def exactly(batch: pa.RecordBatch, messages: list[TransferRecord]) -> list[Named]:
     """The rows of a batch of these messages, with their times as they stand there: batches cut them."""
     made: list[Named] = batch.to_pylist()
     for row, one in zip(made, messages, strict=True):

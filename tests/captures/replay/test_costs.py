@@ -11,8 +11,8 @@ from tests.captures.replay.test_rows import command
 from tests.steps import assert_linear
 
 from amqp_sansio.captures.replay.rows import Half, Rows
-from amqp_sansio.captures.replay.sessions import Session
-from amqp_sansio.captures.replay.transactions import ENDING, Branches, Transactions, name_of
+from amqp_sansio.captures.replay.sessions import Attachment
+from amqp_sansio.captures.replay.transactions import ENDING, Branches, TransactionRecords, name_of
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.dtx import Start, Xid
 from amqp_sansio.spec.message import Cancel, Flow, Flush, Subscribe
@@ -74,7 +74,7 @@ def flushes(count: int) -> Callable[[], object]:
 
 
 def commits(count: int) -> Callable[[], object]:
-    one = Transactions(Rows(), ("s", 0), Half(Rows(), True))
+    one = TransactionRecords(Rows(), ("s", 0), Half(Rows(), True))
     for id in range(count):
         one.ends(1, id, True)
     return lambda: again(count, lambda: one.completed(BILLIONS, 2))
@@ -82,7 +82,7 @@ def commits(count: int) -> Callable[[], object]:
 
 def about_branches(count: int) -> Callable[[], object]:
     rows = Rows()
-    session = Session(rows, Branches(rows), ByHand(), 0, b"s", 0, True, (True, True))
+    session = Attachment(rows, Branches(rows), ByHand(), 0, b"s", 0, True, (True, True))
     for id in range(count):
         session._of_client(id, Start(Xid(1, b"%d" % id, b"")), 1)
     return lambda: again(count, lambda: session.completed("S", BILLIONS, 2))
@@ -129,7 +129,7 @@ XID = Xid(1, b"x", b"")
 
 def test_commits_that_nobody_completes_leave_in_the_end() -> None:
     rows = Rows()
-    one = Transactions(rows, ("s", 0), Half(rows, True))
+    one = TransactionRecords(rows, ("s", 0), Half(rows, True))
     for id in range(ENDING + 2):
         one.ends(1, id, True)
     assert len(rows.by_table["transactions"]) == 2

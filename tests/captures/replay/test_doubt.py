@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from amqp_sansio.captures.replay.doubt import BranchSaid, Doubt, branches_in_doubt
 from amqp_sansio.captures.replay.rows import Rows, place
-from amqp_sansio.captures.tables import COMMON, DTX, SESSIONS, TRANSACTIONS, Table
+from amqp_sansio.captures.tables import COMMON, DTX, SESSIONS, TRANSACTIONS, TableSchema
 
 
-def row(table: Table, **values: object) -> list[object]:
+def row(table: TableSchema, **values: object) -> list[object]:
     made: list[object] = [None] * (len(table.said) - len(COMMON))
     for name, value in values.items():
         made[place(table, name)] = value

@@ -10,7 +10,7 @@ from tests.kept.scene import DATA
 
 from amqp_sansio.captures.replay.recorder import HISTORIES, NEAR, SHOWN_RANGES, Controls, connection_id
 from amqp_sansio.captures.replay.rows import Rows, packet_number, packet_place
-from amqp_sansio.captures.replay.sessions import Sessions
+from amqp_sansio.captures.replay.sessions import SessionHistory
 from amqp_sansio.dialects import DIALECTS
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.spec.connection import Heartbeat, StartOk
@@ -44,7 +44,7 @@ def test_what_was_found_and_what_came_again_is_counted() -> None:
 
 
 def test_every_dialect_has_its_history() -> None:
-    assert {HISTORIES[Observer(dialect)._family()] for dialect in DIALECTS} == {Sessions}
+    assert {HISTORIES[Observer(dialect)._family()] for dialect in DIALECTS} == {SessionHistory}
 
 
 PLACE = (100, 2, 24)

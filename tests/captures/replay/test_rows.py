@@ -9,7 +9,18 @@ from tests.captures.replay import made
 from tests.captures.replay.made import ids, message, named
 
 from amqp_sansio.captures.replay import rows as module
-from amqp_sansio.captures.replay.rows import C_LAST, NOTHING, RESULT, Half, Kind, Message, Rows, place, properties_of, text_of
+from amqp_sansio.captures.replay.rows import (
+    C_LAST,
+    NOTHING,
+    RESULT,
+    Half,
+    Rows,
+    TransferKind,
+    TransferRecord,
+    place,
+    properties_of,
+    text_of,
+)
 from amqp_sansio.captures.tables import COMMANDS, COMMON, MESSAGES, TABLES
 from amqp_sansio.kernel.serials import TOP
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
@@ -74,7 +85,7 @@ def half(known: bool = True) -> tuple[Half, Rows]:
     return Half(rows, known), rows
 
 
-def accept(of: Half, low: int, high: int, transaction: int | None = None) -> list[Message]:
+def accept(of: Half, low: int, high: int, transaction: int | None = None) -> list[TransferRecord]:
     return of.settle(ids((low, high)), "accepted", 200, transaction, None, None, None)
 
 
@@ -241,8 +252,8 @@ def test_what_was_only_looked_at_is_over_after_a_grace(
 ) -> None:
     monkeypatch.setattr(module, "GRACE_MESSAGES", 0)
     one, rows = half()
-    kind = Kind("S", None, 1, None, None, True, acquires, False, True, 12)
-    one.send(Message(kind, NOTHING, None, 1, 0, 0, 100, 100, 100, None, 0, 0))
+    kind = TransferKind("S", None, 1, None, None, True, acquires, False, True, 12)
+    one.send(TransferRecord(kind, NOTHING, None, 1, 0, 0, 100, 100, 100, None, 0, 0))
     one.completed(ids((1, 1)), 150)
     assert [row["outcome"] for row in named(rows, "messages")] == outcomes
 

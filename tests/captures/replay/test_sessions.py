@@ -9,14 +9,14 @@ from tests.captures.replay.books import ByHand
 from tests.captures.replay.made import ids, named
 from tests.kept.scene import DATA
 
-from amqp_sansio.captures.conversation import Conversation, Heard
-from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.conversation import Conversation, LocatedEvent
+from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import HISTORIES
 from amqp_sansio.captures.replay.rows import NOTHING, Rows
-from amqp_sansio.captures.replay.sessions import History, Session, Sessions, When
+from amqp_sansio.captures.replay.sessions import Attachment, History, SessionHistory, When
 from amqp_sansio.captures.replay.state import _classes
-from amqp_sansio.captures.replay.transactions import Branches, Transactions
+from amqp_sansio.captures.replay.transactions import Branches, TransactionRecords
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events.observed import CommandSeen, MethodSeen
 from amqp_sansio.kernel.serials import TOP
@@ -30,7 +30,7 @@ from amqp_sansio.wire.segments import FRAME_HEADER_SIZE
 
 def test_all_of_its_parts_are_in_snapshots() -> None:
     known = _classes()
-    assert [part for part in (Sessions, *Sessions.PARTS) if known.get(part.__name__) is not part] == []
+    assert [part for part in (SessionHistory, *SessionHistory.PARTS) if known.get(part.__name__) is not part] == []
 
 
 @pytest.mark.parametrize(("last", "content"), [(200, 100 + 2 * FRAME_HEADER_SIZE + 5), (101, 101)])
@@ -39,10 +39,10 @@ def test_a_message_has_the_time_of_the_first_octet_of_its_content(last: int, con
     conversation = Conversation(FakeWitness, lambda _, __: None)
     for octet in range(1, 201):  # each comes in a packet of its own
         conversation.marks("C").add(octet, octet, octet)
-    talk = Talk(conversation, (b"\1" * 4, 1, b"\2" * 4, 2), False)
-    history = Sessions(talk, Rows(), ReplayOptions(), {"C": False, "S": False})
+    talk = AmqpFlow(conversation, (b"\1" * 4, 1, b"\2" * 4, 2), False)
+    history = SessionHistory(talk, Rows(), ReplayOptions(), {"C": False, "S": False})
     said = CommandSeen(1, b"s", 0, "message.transfer", Transfer("x", 1, 0), False, b"1234", None, b"body")
-    assert history.command(Heard(7, last, "C", said, 100, 200), said)
+    assert history.command(LocatedEvent(7, last, "C", said, 100, 200), said)
     message = history._sessions[1].client.incomplete[0]
     assert (message.first, message.content, message.last) == (101, content, last)
 
@@ -50,15 +50,15 @@ def test_a_message_has_the_time_of_the_first_octet_of_its_content(last: int, con
 PAYLOAD = AMQP_0_10.codec.encode_command(Transfer("in", 0, 0), False)
 
 
-def say(one: Session, books: ByHand, time: int, command: Command) -> None:
+def say(one: Attachment, books: ByHand, time: int, command: Command) -> None:
     books.heard.hear(time, command)
     one.credit.hear(time, command)
 
 
-def session(rows: Rows, books: ByHand) -> Session:
-    made = Session(rows, Branches(rows), books, 1, b"s", 10, True, (True, True))
+def session(rows: Rows, books: ByHand) -> Attachment:
+    made = Attachment(rows, Branches(rows), books, 1, b"s", 10, True, (True, True))
     say(made, books, 11, Subscribe(queue="q", destination="in"))
-    made.tx = Transactions(rows, ("s", 1), made.server)
+    made.tx = TransactionRecords(rows, ("s", 1), made.server)
     return made
 
 
@@ -143,11 +143,11 @@ def test_it_writes_the_commands_that_sessions_have(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_method_is_a_row_and_no_message_unless_its_family_says_so() -> None:
-    talk = Talk(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), False)
+    talk = AmqpFlow(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), False)
     rows = Rows()
     said = MethodSeen(1, "basic.999", None, b"1234", None, None, None)
     history = History(talk, rows, ReplayOptions(), {"C": False, "S": False})
-    assert history.method(Heard(7, 200, "C", said, 100, 112), said) is False
+    assert history.method(LocatedEvent(7, 200, "C", said, 100, 112), said) is False
     (row,) = named(rows, "commands")
     assert (row["verb"], row["arguments"], row["octets"], row["outcome"]) == ("basic.999", None, 4, "unknown")
     assert row["whole"] is False

@@ -5,7 +5,7 @@ from tests.kept.scene import DATA, OPTIONS
 
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.captures.replay.sessions import Sessions
+from amqp_sansio.captures.replay.sessions import SessionHistory
 from amqp_sansio.captures.replay.state import VERSION, read, write
 from amqp_sansio.captures.tcp import Piece
 from amqp_sansio.engine.observer import Observer
@@ -48,6 +48,6 @@ def test_in_the_version_before_a_recorder_kept_what_its_history_keeps() -> None:
     octets = (DATA / "kept" / "before-families" / "replay.bin").read_bytes()
     assert octets[0] == VERSION - 1
     (recorder,) = ConnectionReplay.restore(octets, OPTIONS)._recorders.values()
-    assert isinstance(recorder.history, Sessions)
+    assert isinstance(recorder.history, SessionHistory)
     assert recorder.history.late == {"C": False, "S": False}
     assert recorder.history._sessions

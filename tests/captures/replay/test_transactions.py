@@ -7,14 +7,14 @@ from tests.captures.replay.made import Named, ids, message, named
 
 from amqp_sansio.captures.replay import transactions as module
 from amqp_sansio.captures.replay.rows import Half, Rows
-from amqp_sansio.captures.replay.transactions import Branches, Transactions, name_of
+from amqp_sansio.captures.replay.transactions import Branches, TransactionRecords, name_of
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.dtx import Commit, End, Forget, Prepare, Recover, Rollback, SetTimeout, Start, XaResult, Xid
 
 
-def made() -> tuple[Transactions, Rows]:
+def made() -> tuple[TransactionRecords, Rows]:
     rows = Rows()
-    return Transactions(rows, ("s", 0), Half(rows, True)), rows
+    return TransactionRecords(rows, ("s", 0), Half(rows, True)), rows
 
 
 def outcomes(rows: Rows) -> list[tuple[object, object, object]]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amqp_sansio.spark.live.broker_link import Step
+from amqp_sansio.spark.live.broker_link import StepHook
 from amqp_sansio.spark.live.mapping import picked
 from amqp_sansio.spark.live.options import source_options
 from amqp_sansio.spark.live.sink import EpochWriter
@@ -83,13 +83,13 @@ def victims(folder: Path, kind: str) -> list[Path]:
 class KilledStream(AmqpStream):
     """A source that kills."""
 
-    step: ClassVar[Step] = staticmethod(step_of("source"))
+    step: ClassVar[StepHook] = staticmethod(step_of("source"))
 
 
 class KilledWriter(EpochWriter):
     """A sink that kills."""
 
-    step: ClassVar[Step] = staticmethod(step_of("sink"))
+    step: ClassVar[StepHook] = staticmethod(step_of("sink"))
 
 
 class KilledSource(AmqpSource):

@@ -24,11 +24,11 @@ from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.spark.errors import LiveError
 from amqp_sansio.spark.live import broker_link
-from amqp_sansio.spark.live.coordinator import Coordinator, Decisions, Published
+from amqp_sansio.spark.live.coordinator import CommitCoordinator, Decisions, TaskPublished
 from amqp_sansio.spark.live.mapping import COLUMNS, rows_of
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, SourceOptions, sink_options, source_options
 from amqp_sansio.spark.live.sink import Publisher
-from amqp_sansio.spark.live.source import Reader
+from amqp_sansio.spark.live.source import OffsetReader
 from amqp_sansio.spec.queue import Declare, Query, QueueQueryResult
 
 ORDERS = "orders"
@@ -98,12 +98,12 @@ def send(url: str, bodies: Sequence[bytes], queue: str = ORDERS, **properties: A
 
 
 def depth(url: str, queue: str = ORDERS) -> int:
-    with broker_link.Link(source_options({"url": url, "queue": queue, "spool": "/"}).access) as asked:
+    with broker_link.BrokerLink(source_options({"url": url, "queue": queue, "spool": "/"}).access) as asked:
         return asked.queue(queue) or 0
 
 
 def in_doubt(url: str) -> int:
-    with broker_link.Link(source_options({"url": url, "queue": "x", "spool": "/"}).access) as asked:
+    with broker_link.BrokerLink(source_options({"url": url, "queue": "x", "spool": "/"}).access) as asked:
         return len(asked.in_doubt())
 
 
@@ -207,7 +207,7 @@ class SourceQuery:
         while True:
             self.starts += 1
             assert self.starts < 1000
-            reader = Reader(self.options, self.step)
+            reader = OffsetReader(self.options, self.step)
             try:
                 self._run(reader)
                 reader.close()
@@ -217,7 +217,7 @@ class SourceQuery:
             except LiveError:
                 reader.close()
 
-    def _run(self, reader: Reader) -> None:
+    def _run(self, reader: OffsetReader) -> None:
         start = self.offsets[self.committed - 1] if self.committed else reader.initial()
         if len(self.offsets) > self.committed:
             self._batch(reader, start)
@@ -238,7 +238,7 @@ class SourceQuery:
         if self.committed:
             reader.commit(self.offsets[self.committed - 1])
 
-    def _batch(self, reader: Reader, start: dict[str, Any]) -> None:
+    def _batch(self, reader: OffsetReader, start: dict[str, Any]) -> None:
         rows: list[dict[str, Any]] = []
         for number, path in reader.between(start, self.offsets[self.committed]):
             for batch in rows_of(path, number, COLUMNS):
@@ -290,21 +290,21 @@ class SinkQuery:
 
     def _epoch(self, epoch: int) -> None:
         decisions = Decisions(self.options.journal)
-        mode = Coordinator(self.options, step=self.step).begin()
+        mode = CommitCoordinator(self.options, step=self.step).begin()
         self.step("planned")
         rows = self.epochs[epoch]
-        published: list[Published] = []
+        published: list[TaskPublished] = []
         try:
             for at in range(self.partitions):
                 published.append(self._task(decisions, mode, epoch, at, rows[at :: self.partitions]))
-            Coordinator(self.options, step=self.step).commit(self.query, epoch, published)
+            CommitCoordinator(self.options, step=self.step).commit(self.query, epoch, published)
         except LiveError:  # as Spark does, also when it was the commit that failed
-            Coordinator(self.options, step=self.step).abort(published)
+            CommitCoordinator(self.options, step=self.step).abort(published)
             raise
         self.step("commit logged")
         self.committed += 1
 
-    def _task(self, decisions: Decisions, mode: str, epoch: int, partition: int, rows: Sequence[bytes]) -> Published:
+    def _task(self, decisions: Decisions, mode: str, epoch: int, partition: int, rows: Sequence[bytes]) -> TaskPublished:
         ids = f"{decisions.owner.hex()}/{epoch}".encode() if mode == AT_LEAST_ONCE else None
         failure: BaseException | None = None
         for _ in range(4):

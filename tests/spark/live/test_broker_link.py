@@ -14,7 +14,7 @@ from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.sasl import AnonymousServer, CramMd5Server, PlainServer
 from amqp_sansio.errors import ConnectFailed
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import Link, cannot_connect
+from amqp_sansio.spark.live.broker_link import BrokerLink, cannot_connect
 from amqp_sansio.spark.live.identity import SOURCE, branch, new_owner
 from amqp_sansio.spark.live.options import Access, source_options
 
@@ -35,15 +35,18 @@ def test_a_link_logs_in_by_url_option_or_password_file(mechanism: str, tmp_path:
         url = served.url.replace("localhost", "127.0.0.1")
         for given in ({"url": url.replace("//", "//me:geheim@")}, {"url": url, "username": "me", "password": "geheim"},
                       {"url": url, "username": "me", "passwordFile": str(tmp_path / "secret")}):  # fmt: skip
-            with Link(access(**given, **({"mechanism": mechanism} if mechanism else {}))) as link:
+            with BrokerLink(access(**given, **({"mechanism": mechanism} if mechanism else {}))) as link:
                 assert link.queue("q") is None
-        with pytest.raises(LiveSetupError, match=r"amqp://me:\*\*\*@") as told, Link(access(url.replace("//", "//me:falsch@"))):
+        with (
+            pytest.raises(LiveSetupError, match=r"amqp://me:\*\*\*@") as told,
+            BrokerLink(access(url.replace("//", "//me:falsch@"))),
+        ):
             pass
         assert "falsch" not in str(told.value)
         if mechanism == "PLAIN":  # "localhost" is a name, not a loopback address
             with (
                 pytest.raises(LiveSetupError, match=r"insecure_plain=1 .*\(option url\)"),
-                Link(access(served.url, username="me", password="geheim")),
+                BrokerLink(access(served.url, username="me", password="geheim")),
             ):
                 pass
 
@@ -54,7 +57,7 @@ def test_what_waiting_does_not_heal_is_reported_with_its_options() -> None:
             (served.url, {"username": "me", "password": "geheim", "mechanism": "SCRAM-SHA-256"}, "no mechanism .*mechanism"),
             (served.url.replace("amqp:", "amqps:"), {}, r"does not seem to speak TLS \(option url"),
         ):
-            with pytest.raises(LiveSetupError, match=told) as raised, Link(access(url, **more)):
+            with pytest.raises(LiveSetupError, match=told) as raised, BrokerLink(access(url, **more)):
                 pass
             assert "geheim" not in str(raised.value)
 
@@ -82,18 +85,21 @@ def test_tls(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
     with Served(ServerConfig(mechanisms=(AnonymousServer(),)), tls=context) as served:
-        with Link(access(served.url, tlsCa=str(tmp_path / "ca.pem"))) as link:
+        with BrokerLink(access(served.url, tlsCa=str(tmp_path / "ca.pem"))) as link:
             assert link.has_exchange("amq.topic")
-        with pytest.raises(LiveSetupError, match=r"certificate is not accepted.*\(option tlsCa\)"), Link(access(served.url)):
+        with (
+            pytest.raises(LiveSetupError, match=r"certificate is not accepted.*\(option tlsCa\)"),
+            BrokerLink(access(served.url)),
+        ):
             pass
         with pytest.raises(LiveSetupError, match="no certificates can be read"):
-            Link(access(served.url, tlsCa=str(tmp_path / "none.pem")))
+            BrokerLink(access(served.url, tlsCa=str(tmp_path / "none.pem")))
 
 
 def test_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with Served() as served:
         declare(served.url, "q")
-        with Link(access(served.url)) as link:
+        with BrokerLink(access(served.url)) as link:
             assert (link.queue("q"), link.queue("nowhere")) == (0, None)
             assert (link.has_exchange("amq.direct"), link.has_exchange("nowhere")) == (True, False)
             unknown = branch(new_owner(), SOURCE, 1)
@@ -105,6 +111,6 @@ def test_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
                 link.in_doubt()
             link.close()
         without_dtx(monkeypatch)
-        with Link(access(served.url)) as link:
+        with BrokerLink(access(served.url)) as link:
             assert not link.has_dtx()
             assert link.queue("q") == 0

@@ -15,8 +15,8 @@ from tests.spark.live.test_spooler import without_dtx
 
 from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError
 from amqp_sansio.spark.live import coordinator, disk
-from amqp_sansio.spark.live.broker_link import Link
-from amqp_sansio.spark.live.coordinator import NOTE, Coordinator, Decision, Decisions, Published
+from amqp_sansio.spark.live.broker_link import BrokerLink
+from amqp_sansio.spark.live.coordinator import NOTE, CommitCoordinator, Decisions, EpochDecision, TaskPublished
 from amqp_sansio.spark.live.identity import SINK, branch, word
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import EXACTLY_ONCE
@@ -35,9 +35,9 @@ def broker() -> Iterator[InMemory]:
         yield InMemory(served)
 
 
-def open_branches(coordinator: Coordinator) -> int:
+def open_branches(coordinator: CommitCoordinator) -> int:
     """How many branches of its journal are in doubt at the broker."""
-    with Link(coordinator.options.access) as link:
+    with BrokerLink(coordinator.options.access) as link:
         return len(coordinator._ours(coordinator._owned(link)))
 
 
@@ -112,7 +112,7 @@ def test_an_epoch_that_was_decided_is_not_published_again(broker: InMemory, tmp_
     """Spark plays an epoch again whose commit it does not know of: what is prepared then is rolled back."""
     options = sink(broker.url, tmp_path)
     decisions = Decisions(options.journal)
-    made = Coordinator(options)
+    made = CommitCoordinator(options)
     for wanted in (True, False):
         made.begin()
         published = Publisher(options, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"one", {})], 5)
@@ -128,9 +128,9 @@ def test_branches_that_are_gone_are_not_decided_about(broker: InMemory, tmp_path
     """A broker that forgot what was prepared: the epoch is not decided, so that it will be published again."""
     options = sink(broker.url, tmp_path, retrySeconds="0")
     decisions = Decisions(options.journal)
-    lost = Published(word(branch(decisions.owner, SINK, 0)), 1, 1)
+    lost = TaskPublished(word(branch(decisions.owner, SINK, 0)), 1, 1)
     with pytest.raises(LiveError, match="1 of 1 prepared branches are not there any more"):
-        Coordinator(options).commit("q", 0, [lost])
+        CommitCoordinator(options).commit("q", 0, [lost])
     assert decisions.last("q") is None
 
 
@@ -141,7 +141,7 @@ def test_abort_and_the_branches_of_dead_tasks(broker: InMemory, tmp_path: Path) 
     kept = Publisher(options, Decisions(tmp_path / "other").owner, EXACTLY_ONCE)
     kept.publish([Outgoing("", COPY, b"not ours", {})])
     one, _ = [tasks.publish([Outgoing("", COPY, b"x", {})], 1) for _ in range(2)]
-    made = Coordinator(options)
+    made = CommitCoordinator(options)
     assert open_branches(made) == 2
     made.abort([one, None])
     assert open_branches(made) == 1
@@ -164,12 +164,12 @@ def test_a_worker_that_seemed_dead_loses_nothing(broker: InMemory, tmp_path: Pat
 
     decisions = Decisions(options.journal)
     one = Publisher(options, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
-    Coordinator(options, step=another).begin()
+    CommitCoordinator(options, step=another).begin()
     assert seen == ["asked", "undone"]
     with pytest.raises(LiveError, match="not there any more"):
-        Coordinator(attrs.evolve(options, access=attrs.evolve(options.access, retry=0.0))).commit("q", 0, [one])
+        CommitCoordinator(attrs.evolve(options, access=attrs.evolve(options.access, retry=0.0))).commit("q", 0, [one])
     one = Publisher(options, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
-    Coordinator(options, step=another).commit("q", 0, [one])
+    CommitCoordinator(options, step=another).commit("q", 0, [one])
     assert {*coordinator.STEPS, *coordinator.RECOVERY} == set(seen)
 
 
@@ -181,13 +181,13 @@ def test_jobs_share_a_journal(broker: InMemory, tmp_path: Path) -> None:
     tasks = Publisher(options, decisions.owner, EXACTLY_ONCE)
     one = tasks.publish([Outgoing("", COPY, b"1", {})], number_of_job("one"), JOB)
     tasks.publish([Outgoing("", COPY, b"2", {})], number_of_job("two"), JOB)
-    Coordinator(options, "three").begin()
+    CommitCoordinator(options, "three").begin()
     assert in_doubt(broker.url) == 2
     with pytest.raises(Crash):
-        Coordinator(options, "one", at_step("decided", 1, die)).commit("one", 0, [one])
-    Coordinator(options, "three").begin()  # what was decided is finished by whoever comes
+        CommitCoordinator(options, "one", at_step("decided", 1, die)).commit("one", 0, [one])
+    CommitCoordinator(options, "three").begin()  # what was decided is finished by whoever comes
     assert in_doubt(broker.url) == 1
-    Coordinator(options, "two").begin()
+    CommitCoordinator(options, "two").begin()
     assert in_doubt(broker.url) == 0
     assert [each.body for each in drain(broker.url)] == [b"1"]
 
@@ -197,7 +197,7 @@ def test_what_is_wrong_from_the_start_is_one_error(
 ) -> None:
     def begin(**more: str) -> str:
         options = sink(broker.url, tmp_path, **more)
-        return Coordinator(options).begin()
+        return CommitCoordinator(options).begin()
 
     with pytest.raises(LiveSetupError, match="there is no queue 'nowhere'"):
         begin(routingKey="nowhere")
@@ -213,22 +213,22 @@ def test_what_is_wrong_from_the_start_is_one_error(
 
 
 def test_a_broker_that_breaks_its_word_is_reported(broker: InMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from amqp_sansio.spark.live.broker_link import Link
+    from amqp_sansio.spark.live.broker_link import BrokerLink
     from amqp_sansio.spec.codes import XaStatus
 
     options = sink(broker.url, tmp_path)
     decisions = Decisions(options.journal)
     one = Publisher(options, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
-    monkeypatch.setattr(Link, "commit", lambda self, branches: [(each, XaStatus.XA_HEURRB) for each in branches])
+    monkeypatch.setattr(BrokerLink, "commit", lambda self, branches: [(each, XaStatus.XA_HEURRB) for each in branches])
     with pytest.raises(LiveLossError, match="undid a branch that it had prepared"):
-        Coordinator(options).commit("q", 0, [one])
+        CommitCoordinator(options).commit("q", 0, [one])
 
 
 def test_a_decision_holds(tmp_path: Path) -> None:
     made = Decisions(tmp_path / "j")
     assert made.last("q") is None
-    first = made.decide(Decision(query="q", epoch=0, branches=("a", "b"), rows=3, octets=30))
-    second = made.decide(Decision(query="q", epoch=4, rows=2, octets=20))
+    first = made.decide(EpochDecision(query="q", epoch=0, branches=("a", "b"), rows=3, octets=30))
+    second = made.decide(EpochDecision(query="q", epoch=4, rows=2, octets=20))
     again = Decisions(tmp_path / "j")
     assert again.owner == made.owner
     assert (first.total_rows, second.total_rows, second.total_octets) == (3, 5, 50)
@@ -239,8 +239,8 @@ def test_a_decision_holds(tmp_path: Path) -> None:
     assert found is not None
     assert found.finished
     with pytest.raises(LiveSetupError, match="epoch 4 was decided before"):
-        again.decide(Decision(query="q", epoch=4))
-    again.decide(Decision(query="another", epoch=0))
+        again.decide(EpochDecision(query="q", epoch=4))
+    again.decide(EpochDecision(query="another", epoch=0))
     assert len(again.all()) == 2
     again.forget("another")
     again.forget("another")
@@ -249,7 +249,7 @@ def test_a_decision_holds(tmp_path: Path) -> None:
 
 def test_a_journal_that_is_not_ours(tmp_path: Path) -> None:
     made = Decisions(tmp_path)
-    made.decide(Decision(query="q", epoch=0))
+    made.decide(EpochDecision(query="q", epoch=0))
     (path,) = tmp_path.glob("decision-*.json")
     path.write_text('{"query": "q"}')
     with pytest.raises(LiveSetupError, match="or not a file of amqp-sansio"):

@@ -51,7 +51,7 @@ def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_a_lock_is_for_one_at_a_time(tmp_path: Path) -> None:
-    one, two = disk.Lock(tmp_path, "spool"), disk.Lock(tmp_path, "spool")
+    one, two = disk.FolderLock(tmp_path, "spool"), disk.FolderLock(tmp_path, "spool")
     one.take()
     one.take()
     with pytest.raises(LiveError, match="used by another query"):
@@ -67,13 +67,13 @@ def test_where_nothing_can_be_locked_a_line_says_so(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(LiveSetupError, match=r"has no locks: No locks available \(option journal\)"):
-        disk.Lock(tmp_path, "journal").take()
+        disk.FolderLock(tmp_path, "journal").take()
 
 
 def test_without_fcntl_an_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with pytest.raises(LiveSetupError, match=r"this system has no file locks \(fcntl\) \(option journal\)"):
-        disk.Lock(tmp_path, "journal").take()
+        disk.FolderLock(tmp_path, "journal").take()
 
 
 def test_folders_that_cannot_be_opened_are_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,18 @@ import pytest
 
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spark.errors import LiveSetupError
-from amqp_sansio.spark.live.mapping import COLUMNS, NAMES, Column, Outgoing, RowMapping, headers_from, picked, rows_of, texts_of
-from amqp_sansio.spark.live.spool import Taken, write
+from amqp_sansio.spark.live.mapping import (
+    COLUMNS,
+    NAMES,
+    Outgoing,
+    RowMapping,
+    SourceColumn,
+    headers_from,
+    picked,
+    rows_of,
+    texts_of,
+)
+from amqp_sansio.spark.live.spool import RawMessage, write
 from amqp_sansio.spec.message import Acquired, DeliveryProperties, MessageProperties, ReplyTo
 from amqp_sansio.spec.values import Array, List, Map, OpaqueValue, Uint8
 from amqp_sansio.wire.encoding import encode_map, encode_struct32
@@ -108,8 +118,8 @@ BARE = dict.fromkeys(NAMES) | {
 }  # fmt: skip
 
 
-def rows(place: Path, *headers: bytes, columns: tuple[Column, ...] = COLUMNS) -> list[dict[str, Any]]:
-    write(place / "s", [Taken("q", 0, header, b"body") for header in headers])
+def rows(place: Path, *headers: bytes, columns: tuple[SourceColumn, ...] = COLUMNS) -> list[dict[str, Any]]:
+    write(place / "s", [RawMessage("q", 0, header, b"body") for header in headers])
     return [row for batch in rows_of(place / "s", 5, columns) for row in batch.to_pylist()]
 
 

@@ -13,11 +13,11 @@ from tests.spark.live.stage import COPY, InMemory, declare, drain, in_doubt, sin
 
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live import observed, register
-from amqp_sansio.spark.live.coordinator import Decisions, Published
+from amqp_sansio.spark.live.coordinator import Decisions, TaskPublished
 from amqp_sansio.spark.live.identity import SINK, from_word, new_owner, owned
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE
-from amqp_sansio.spark.live.sink import WITHOUT_WORD, EpochWriter, JobWriter, Publisher, Said
+from amqp_sansio.spark.live.sink import WITHOUT_WORD, EpochWriter, JobWriter, Publisher, TaskReport
 from amqp_sansio.spark.live.source import AmqpSource
 
 if TYPE_CHECKING:
@@ -43,21 +43,21 @@ def test_what_cannot_be_written_is_reported_before_anything_is(served: Served, t
     assert isinstance(source.streamWriter(SCHEMA, False), EpochWriter)
     writer = source.writer(SCHEMA, False)
     assert isinstance(writer, JobWriter)
-    writer.commit([Said(Published("", 0, 0), "x")])
+    writer.commit([TaskReport(TaskPublished("", 0, 0), "x")])
     writer.abort([None])
     assert Decisions(tmp_path).all() == []
 
 
 def test_words_of_tasks_that_do_not_belong_together(served: Served, tmp_path: Path) -> None:
     writer = EpochWriter({"url": served.url, "routingKey": COPY, "journal": str(tmp_path)}, SCHEMA, False)
-    none = Published("", 0, 0)
+    none = TaskPublished("", 0, 0)
     writer.commit([], 0)
     with pytest.raises(LiveError, match="reported different queries"):
-        writer.commit([Said(none, "one"), Said(none, "two")], 0)
+        writer.commit([TaskReport(none, "one"), TaskReport(none, "two")], 0)
     with pytest.raises(LiveError, match="reported different queries"):
-        writer.commit([Said(none, "one"), None], 0)
-    writer.abort([Said(none, "one"), None], 0)
-    assert "one" in repr(Said(none, "one"))
+        writer.commit([TaskReport(none, "one"), None], 0)
+    writer.abort([TaskReport(none, "one"), None], 0)
+    assert "one" in repr(TaskReport(none, "one"))
 
 
 def test_a_job_and_a_stream(spark: SparkSession, served: Served, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -123,14 +123,14 @@ def test_nothing_is_published_before_it_is_decided(broker: InMemory, tmp_path: P
 
 def test_without_rows_there_is_no_connection(tmp_path: Path) -> None:
     options = sink("amqp://127.0.0.1:1", tmp_path)
-    assert Publisher(options, OWNER, EXACTLY_ONCE).publish([]) == Published("", 0, 0)
+    assert Publisher(options, OWNER, EXACTLY_ONCE).publish([]) == TaskPublished("", 0, 0)
     with pytest.raises(LiveError, match="nobody listens there"):
         Publisher(options, OWNER, EXACTLY_ONCE).publish([Outgoing("", COPY, b"", {})])
 
 
 def test_at_least_once_is_on_the_queue_when_it_returns(broker: InMemory, tmp_path: Path) -> None:
     made = Publisher(sink(broker.url, tmp_path), OWNER, AT_LEAST_ONCE).publish([Outgoing("", COPY, b"x", {})])
-    assert made == Published("", 1, 1)
+    assert made == TaskPublished("", 1, 1)
     assert [each.body for each in drain(broker.url)] == [b"x"]
 
 
@@ -150,7 +150,7 @@ def test_what_no_queue_takes_is_dropped_when_that_is_wished_for(broker: InMemory
     made = Publisher(sink(broker.url, tmp_path, mandatory="false"), OWNER, EXACTLY_ONCE).publish(
         [Outgoing("", "nowhere", b"x", {})]
     )
-    assert made == Published("", 1, 1)
+    assert made == TaskPublished("", 1, 1)
     assert in_doubt(broker.url) == 0
 
 

@@ -20,8 +20,8 @@ from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live import register, supervise
 from amqp_sansio.spark.live.mapping import NAMES
-from amqp_sansio.spark.live.source import AmqpSource, AmqpStream, Reader, SegmentPartition
-from amqp_sansio.spark.live.supervisor import GaveUp
+from amqp_sansio.spark.live.source import AmqpSource, AmqpStream, OffsetReader, SegmentPartition
+from amqp_sansio.spark.live.supervisor import QueryGaveUp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,7 +124,7 @@ def test_what_is_wrong_is_one_clear_error(spark: SparkSession, served: Served, t
     with pytest.raises(StreamingQueryException, match="there is no queue 'nowhere'") as raised:
         start().awaitTermination()  # type: ignore[attr-defined]
     assert "geheim" not in str(raised.value)
-    with pytest.raises(GaveUp, match=r"^amqp://me:\*\*\*@127.0.0.1:\d+/: there is no queue 'nowhere' \(option queue\)$"):
+    with pytest.raises(QueryGaveUp, match=r"^amqp://me:\*\*\*@127.0.0.1:\d+/: there is no queue 'nowhere' \(option queue\)$"):
         supervise(start)  # type: ignore[arg-type]  # Spark has no types
 
 
@@ -141,7 +141,7 @@ def broker() -> Iterator[InMemory]:
 def test_a_drain_takes_what_was_there_and_ends(broker: InMemory, tmp_path: Path) -> None:
     """What comes after the drain began is left on its queue, however the segments fall."""
     send(broker.url, BODIES)
-    reader = Reader(source(broker.url, tmp_path))
+    reader = OffsetReader(source(broker.url, tmp_path))
     reader.until_now()
     send(broker.url, [b"late"] * 5)
     offset, rows = reader.initial(), []
@@ -156,7 +156,7 @@ def test_a_drain_takes_what_was_there_and_ends(broker: InMemory, tmp_path: Path)
 
 def test_a_drain_whose_messages_do_not_come_says_so(broker: InMemory, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     send(broker.url, [b"x" * 2000])
-    reader = Reader(source(broker.url, tmp_path, prefetchOctets="1000", waitSeconds="0"))
+    reader = OffsetReader(source(broker.url, tmp_path, prefetchOctets="1000", waitSeconds="0"))
     reader.until_now()
     assert reader.latest(reader.initial()) == reader.initial()
     reader.close()
@@ -167,7 +167,7 @@ def test_a_drain_whose_messages_do_not_come_says_so(broker: InMemory, tmp_path: 
 
 def test_everything_is_several_segments_at_once(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, BODIES)
-    reader = Reader(source(broker.url, tmp_path))
+    reader = OffsetReader(source(broker.url, tmp_path))
     start = reader.initial()
     assert reader.report() is None
     end = reader.latest(start, everything=True)
@@ -181,7 +181,7 @@ def test_everything_is_several_segments_at_once(broker: InMemory, tmp_path: Path
 
 def test_a_segment_whose_commit_was_not_answered_is_handed_out(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, BODIES[:7])
-    reader = Reader(source(broker.url, tmp_path), at_step("recorded", 1, broker.cut))
+    reader = OffsetReader(source(broker.url, tmp_path), at_step("recorded", 1, broker.cut))
     reader.until_now()
     end = reader.latest(reader.initial())
     assert (end["segment"], end["rows"]) == (1, 7)
@@ -191,6 +191,6 @@ def test_a_segment_whose_commit_was_not_answered_is_handed_out(broker: InMemory,
 
 
 def test_a_checkpoint_has_one_spool(broker: InMemory, tmp_path: Path) -> None:
-    one, two = Reader(source(broker.url, tmp_path / "one")), Reader(source(broker.url, tmp_path / "two"))
+    one, two = OffsetReader(source(broker.url, tmp_path / "one")), OffsetReader(source(broker.url, tmp_path / "two"))
     with pytest.raises(LiveSetupError, match="is not the spool of this checkpoint"):
         one.latest(two.initial())

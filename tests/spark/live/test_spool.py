@@ -11,17 +11,17 @@ import pytest
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live import spool
 from amqp_sansio.spark.live.identity import SOURCE, branch, word
-from amqp_sansio.spark.live.spool import NOTE, SLICE_OCTETS, SLICE_ROWS, Segment, Spool, Taken, read, write
+from amqp_sansio.spark.live.spool import NOTE, SLICE_OCTETS, SLICE_ROWS, RawMessage, Segment, Spool, read, write
 
 
 def add(spool: Spool, number: int) -> Segment:
-    return spool.record(spool.draft(number, branch(spool.owner, SOURCE, number), [Taken("q", 0, b"hh", b"body")] * number))
+    return spool.record(spool.draft(number, branch(spool.owner, SOURCE, number), [RawMessage("q", 0, b"hh", b"body")] * number))
 
 
 def test_what_is_recorded_counts_and_nothing_else(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     name = branch(spool.owner, SOURCE, 1)
-    draft = spool.draft(1, name, [Taken("q", 0, b"hh", b"body")])
+    draft = spool.draft(1, name, [RawMessage("q", 0, b"hh", b"body")])
     assert spool.segments() == []
     assert spool.drafts() == [draft]
     made = spool.record(draft)
@@ -82,20 +82,20 @@ def test_a_spool_that_is_not_ours(tmp_path: Path) -> None:
         Spool(tmp_path)
 
 
-def taken(number: int, octets: int = 3) -> Taken:
-    return Taken("q", number, b"h", b"%d" % number + b"x" * octets)
+def taken(number: int, octets: int = 3) -> RawMessage:
+    return RawMessage("q", number, b"h", b"%d" % number + b"x" * octets)
 
 
 @pytest.mark.parametrize(("rows", "octets"), [(0, 0), (1, 3), (SLICE_ROWS + 1, 1), (12, 1024 * 1024)])
 def test_what_is_written_is_read_in_slices(tmp_path: Path, rows: int, octets: int) -> None:
     messages = [taken(number, octets) for number in range(rows)]
     write(tmp_path / "s", messages)
-    found: list[Taken] = []
+    found: list[RawMessage] = []
     for first, batch in read(tmp_path / "s"):
         assert first == len(found)
         assert batch.num_rows <= SLICE_ROWS
         assert batch.num_rows == 1 or batch.num_rows * octets <= 2 * SLICE_OCTETS
-        found += [Taken(**row) for row in batch.to_pylist()]
+        found += [RawMessage(**row) for row in batch.to_pylist()]
     assert found == messages
     assert sum(each.octets for each in messages) == sum(1 + len(each.body) for each in messages)
 

@@ -29,9 +29,9 @@ from amqp_sansio.broker.fronts.sessions import commands
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.identity import SOURCE, branch, new_owner
 from amqp_sansio.spark.live.options import BRANCH_TIMEOUT
-from amqp_sansio.spark.live.source import Reader
-from amqp_sansio.spark.live.spool import Spool, Taken
-from amqp_sansio.spark.live.spooler import STEPS, STEPS_AT_LEAST_ONCE, Intake, Spooler
+from amqp_sansio.spark.live.source import OffsetReader
+from amqp_sansio.spark.live.spool import RawMessage, Spool
+from amqp_sansio.spark.live.spooler import STEPS, STEPS_AT_LEAST_ONCE, QueueIntake, Spooler
 from amqp_sansio.spec import dtx
 
 BODIES = [b"order %d" % number for number in range(30)]
@@ -85,12 +85,12 @@ def test_nobody_elses_branch_is_touched(broker: InMemory, tmp_path: Path) -> Non
     """Two queries die with a branch in doubt each; the first one comes back, and decides about its own."""
     send(broker.url, BODIES)
     for name in ("one", "two"):
-        reader = Reader(source(broker.url, tmp_path / name), at_step("prepared", 1, die))
+        reader = OffsetReader(source(broker.url, tmp_path / name), at_step("prepared", 1, die))
         with pytest.raises(Crash):
             reader.latest(reader.initial())
         reader.spool.lock.release()
     assert in_doubt(broker.url) == 2
-    reader = Reader(source(broker.url, tmp_path / "one"))
+    reader = OffsetReader(source(broker.url, tmp_path / "one"))
     reader.spooler.open()
     assert in_doubt(broker.url) == 1
     reader.close()
@@ -113,7 +113,7 @@ def test_a_broker_without_branches(
 ) -> None:
     without_dtx(monkeypatch)
     send(broker.url, BODIES)
-    reader = Reader(source(broker.url, tmp_path, mode="exactly-once"))
+    reader = OffsetReader(source(broker.url, tmp_path, mode="exactly-once"))
     with pytest.raises(LiveSetupError, match="knows no distributed transactions, and mode exactly-once needs them"):
         reader.latest(reader.initial())
     reader.close()
@@ -143,7 +143,7 @@ def test_a_full_disk_is_one_error_and_loses_nothing(broker: InMemory, tmp_path: 
         raise OSError(28, "No space left on device")
 
     send(broker.url, BODIES)
-    reader = Reader(source(broker.url, tmp_path))
+    reader = OffsetReader(source(broker.url, tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr(spool, "sync", full)
         with pytest.raises(LiveError, match="the disk is full; nothing was taken"):
@@ -172,8 +172,8 @@ def test_a_batch_is_bounded_in_time_however_fast_messages_come(tmp_path: Path, s
     """Without seconds it takes what is here, and waits for no more."""
 
     class Endless:
-        def receive(self, seconds: float) -> tuple[None, Taken]:
-            return None, Taken("q", 0, b"", b"x")
+        def receive(self, seconds: float) -> tuple[None, RawMessage]:
+            return None, RawMessage("q", 0, b"", b"x")
 
     options = source("amqp://nowhere", tmp_path, maxRows="100", maxSeconds=seconds)
     ticking = itertools.count()
@@ -183,7 +183,7 @@ def test_a_batch_is_bounded_in_time_however_fast_messages_come(tmp_path: Path, s
 
 def test_credit_bounds_what_is_in_flight(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, BODIES)
-    reader = Reader(source(broker.url, tmp_path, maxRows="5", prefetch="8"))
+    reader = OffsetReader(source(broker.url, tmp_path, maxRows="5", prefetch="8"))
     start = reader.latest(reader.initial())
     reader.spooler.depth()
     assert broker.served.acquired(ORDERS) <= 8
@@ -203,10 +203,10 @@ def served() -> Iterator[Served]:
         yield served
 
 
-def intake(served: Served, *queues: str, prefetch: int = 10, octets: int | None = None) -> Intake:
+def intake(served: Served, *queues: str, prefetch: int = 10, octets: int | None = None) -> QueueIntake:
     from pathlib import Path
 
-    made = Intake(source(served.url, Path("/")).access, queues, prefetch, octets)
+    made = QueueIntake(source(served.url, Path("/")).access, queues, prefetch, octets)
     made.open()
     made.subscribe()
     return made

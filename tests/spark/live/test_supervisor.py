@@ -6,7 +6,7 @@ import pytest
 
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.supervisor import GaveUp, reason, supervise
+from amqp_sansio.spark.live.supervisor import QueryGaveUp, reason, supervise
 
 POLICY = RetryPolicy(attempts=3, first=1.0, factor=2.0, jitter=0.0)
 
@@ -41,7 +41,7 @@ def test_a_query_that_failed_is_started_again_with_growing_delays() -> None:
 
 def test_it_gives_up_and_says_why() -> None:
     play = Play(*[LiveError(f"failure {number}") for number in range(9)])
-    with pytest.raises(GaveUp, match="given up after 4 failures in a row, the last one: failure 3"):
+    with pytest.raises(QueryGaveUp, match="given up after 4 failures in a row, the last one: failure 3"):
         play.supervise()
     assert play.slept == [1.0, 2.0, 4.0]
 
@@ -54,7 +54,7 @@ def test_a_failure_after_a_long_run_is_the_first_one() -> None:
 
 def test_what_trying_does_not_heal_is_not_tried() -> None:
     play = Play(LiveSetupError("there is no queue 'q'"))
-    with pytest.raises(GaveUp, match=r"^there is no queue 'q'$"):
+    with pytest.raises(QueryGaveUp, match=r"^there is no queue 'q'$"):
         play.supervise()
     assert play.slept == []
 

@@ -8,13 +8,13 @@ from tests.testing.probe.inmemory import InMemory
 from amqp_sansio.broker import Broker
 from amqp_sansio.spec.connection import Close, CloseOk, Start
 from amqp_sansio.spec.session import Detached
-from amqp_sansio.testing.probe.dialogue import ProbeError, Talk, objection
+from amqp_sansio.testing.probe.dialogue import Dialogue, ProbeError, objection
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting
 
 
 def test_it_opens_asks_and_leaves() -> None:
-    talk = Talk(InMemory(Broker()).exchange, Setting())
+    talk = Dialogue(InMemory(Broker()).exchange, Setting())
     talk.open()
     assert talk.aside()
     talk.attach(b"s", 1)
@@ -29,7 +29,7 @@ def test_it_opens_asks_and_leaves() -> None:
 
 
 def test_a_mechanism_is_chosen() -> None:
-    talk = Talk(InMemory(Broker()).exchange, Setting())
+    talk = Dialogue(InMemory(Broker()).exchange, Setting())
     with pytest.raises(ProbeError, match="offers GSSAPI, and we have ANONYMOUS and PLAIN"):
         talk.choose(Start({}, ("GSSAPI",)))
     talk.choose(Start({}, ("PLAIN",)))
@@ -50,7 +50,7 @@ class Garbage(InMemory):
 
 
 def test_octets_that_cannot_be_read() -> None:
-    talk = Talk(Garbage(Broker()).exchange, Setting())
+    talk = Dialogue(Garbage(Broker()).exchange, Setting())
     with pytest.raises(ProbeError, match="no AMQP 0-10 is spoken there: it hung up"):
         talk.open()
     assert talk.accused
@@ -58,7 +58,7 @@ def test_octets_that_cannot_be_read() -> None:
 
 def test_output_crosses_what_has_come_and_was_not_taken() -> None:
     """Of several frames that came at once those behind the awaited one are heard later; what is said then crosses them."""
-    talk = Talk(InMemory(Broker()).exchange, Setting())
+    talk = Dialogue(InMemory(Broker()).exchange, Setting())
     voice = ConnectionVoice(talk.setting)
     talk.say(*voice.say("client:protocol-header"))
     assert talk.until(lambda step: isinstance(step.said, bytes)) is not None
@@ -86,7 +86,7 @@ class Drop(InMemory):
 
 def test_frames_may_come_in_any_pieces() -> None:
     """However the octets come, the same is heard."""
-    whole, drop = Talk(InMemory(Broker()).exchange, Setting()), Talk(Drop(Broker()).exchange, Setting())
+    whole, drop = Dialogue(InMemory(Broker()).exchange, Setting()), Dialogue(Drop(Broker()).exchange, Setting())
     for talk in (whole, drop):
         talk.open()
         assert talk.leave()

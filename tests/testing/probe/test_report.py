@@ -12,22 +12,22 @@ from amqp_sansio.broker import Broker
 from amqp_sansio.grammar.walks import transition_words
 from amqp_sansio.testing.probe import Prober
 from amqp_sansio.testing.probe.plans import covering
-from amqp_sansio.testing.probe.report import REASONS, Example, Tally, missed
-from amqp_sansio.testing.probe.rounds import Finding
+from amqp_sansio.testing.probe.report import REASONS, Example, RuleTally, missed
+from amqp_sansio.testing.probe.rounds import ProbeVerdict
 from amqp_sansio.testing.speech.parts import PARTS
 
 
 def test_the_shortest_example_is_kept() -> None:
     long, short = Example(1, "a", ("x", "y"), b"", b""), Example(2, "a", ("x",), b"", b"")
-    tally = Tally("rule", long)
-    tally.add(Finding("rule", True), long)
-    tally.add(Finding("rule", True), short)
+    tally = RuleTally("rule", long)
+    tally.add(ProbeVerdict("rule", True), long)
+    tally.add(ProbeVerdict("rule", True), short)
     assert tally.example is short
-    tally.add(Finding("rule", False, "a"), long)
+    tally.add(ProbeVerdict("rule", False, "a"), long)
     assert tally.example is long
-    tally.add(Finding("rule", True), short)
+    tally.add(ProbeVerdict("rule", True), short)
     assert tally.example is long
-    tally.add(Finding("rule", False, "a"), short)
+    tally.add(ProbeVerdict("rule", False, "a"), short)
     assert tally.example is short
     assert tally.ways == {"a": short}
     assert (tally.kept, tally.broken) == (3, 2)

@@ -9,10 +9,10 @@ from unittest.mock import patch
 
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.holder import Consumer, SessionHolder
+from amqp_sansio.broker.fronts.sessions.holder import SessionConsumer, SessionHolder
 from amqp_sansio.broker.journal import BranchPrepared, Dequeued, Entry, Journal, Operation
-from amqp_sansio.broker.model.message import ACQUIRED, Line
-from amqp_sansio.broker.model.queueing import Traffic
+from amqp_sansio.broker.model.message import ACQUIRED, BlockList
+from amqp_sansio.broker.model.queueing import HostMessages
 from amqp_sansio.broker.transactions import Work
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
@@ -82,11 +82,11 @@ def ignores_windows() -> Iterator[None]:
 def loses_order() -> Iterator[None]:
     """What comes last goes first."""
 
-    def wrong(self: Line) -> Any:
+    def wrong(self: BlockList) -> Any:
         entries = list(self)
         return entries[-1] if entries else None
 
-    with patch.object(Line, "head", property(wrong)):
+    with patch.object(BlockList, "head", property(wrong)):
         yield
 
 
@@ -123,7 +123,7 @@ def leaks_credit() -> Iterator[None]:
 @contextmanager
 def deadlocks() -> Iterator[None]:
     """Who had no credit once is never asked again."""
-    with patch.object(Consumer, "wake", lambda self: None):
+    with patch.object(SessionConsumer, "wake", lambda self: None):
         yield
 
 
@@ -152,5 +152,5 @@ def replays_the_wrong() -> Iterator[None]:
 @contextmanager
 def drops_releases() -> Iterator[None]:
     """What is released never comes back."""
-    with patch.object(Traffic, "release", lambda self, entries, set_redelivered=False: None):
+    with patch.object(HostMessages, "release", lambda self, entries, set_redelivered=False: None):
         yield

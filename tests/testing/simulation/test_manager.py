@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.testing.simulation.ending import Ending
+from amqp_sansio.testing.simulation.ending import SimulationEnds
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.world import World
 
@@ -13,7 +13,7 @@ from amqp_sansio.testing.simulation.world import World
 def test_it_may_be_killed_at_any_moment(moment: int) -> None:
     """Whenever it dies, what it had decided is carried out, and what it had not is rolled back."""
     made = World(Plan(0, (Persona("plain", 0, 0, 1.0),), (1.0, 1.0), ()))
-    ending = Ending(made)
+    ending = SimulationEnds(made)
     ending.begin()
     for step in (
         Step("come", 0),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.testing.simulation.outcome import COUNTED, LOST, RULES, Failure, Fault, Outcome, Shrinking, demand
+from amqp_sansio.testing.simulation.outcome import COUNTED, LOST, RULES, Failure, InvariantError, Outcome, Shrinking, demand
 from amqp_sansio.testing.simulation.plan import Plan, Step, make
 
 
 def test_what_holds_is_not_mentioned_and_what_does_not_is_reported() -> None:
     demand(True, LOST, "")
-    with pytest.raises(Fault, match="nothing is lost: #1 is lost") as told:
+    with pytest.raises(InvariantError, match="nothing is lost: #1 is lost") as told:
         demand([], LOST, "#1 is lost")
     assert (told.value.rule in RULES, told.value.text) == (True, "#1 is lost")
 

@@ -6,8 +6,8 @@ import pytest
 
 from amqp_sansio.engine.session import Session
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.testing.simulation.ledger import Group
-from amqp_sansio.testing.simulation.outcome import Fault
+from amqp_sansio.testing.simulation.ledger import MessageGroup
+from amqp_sansio.testing.simulation.outcome import InvariantError
 from amqp_sansio.testing.simulation.session_model import Allowance, Branch, Tenure
 
 
@@ -16,13 +16,13 @@ def test_a_window_moves_with_completions_and_credit_does_not() -> None:
         allowance = Allowance("d", window)
         allowance.grant(1, 10)
         allowance.transfer(10)
-        with pytest.raises(Fault, match="credit is never exceeded"):
+        with pytest.raises(InvariantError, match="credit is never exceeded"):
             allowance.transfer(1)
         allowance.complete(10)
         if window:
             allowance.transfer(10)
         else:
-            with pytest.raises(Fault):
+            with pytest.raises(InvariantError):
                 allowance.transfer(10)
 
 
@@ -30,7 +30,7 @@ def test_octets_are_counted_too() -> None:
     allowance = Allowance("d", True)
     allowance.grant(5, 10)
     assert allowance.left == 0  # nobody knows how large the next one is
-    with pytest.raises(Fault, match="11 of octets"):
+    with pytest.raises(InvariantError, match="11 of octets"):
         allowance.transfer(11)
 
 
@@ -53,7 +53,7 @@ def test_what_was_sent_before_a_stop_may_come_again_after_it_when_the_session_is
     allowance.resumed()
     allowance.ended(7)
     allowance.transfer(1)
-    with pytest.raises(Fault):
+    with pytest.raises(InvariantError):
         allowance.transfer(1)
     allowance.grant(4)
     assert allowance.left == 3  # it stands in the window
@@ -70,7 +70,7 @@ def test_nobody_knows_of_which_credit_a_message_came_that_crossed_a_flush() -> N
     allowance.ended(7)
     assert allowance.left == 0
     allowance.transfer(1)
-    with pytest.raises(Fault):
+    with pytest.raises(InvariantError):
         allowance.transfer(1)
 
 
@@ -100,9 +100,9 @@ def test_a_session_that_was_granted_nothing_or_whose_broker_crashed_may_have_los
 
 def test_work_belongs_to_the_transaction_that_is_open() -> None:
     made = tenure()
-    branch = made.branch = Branch(Xid(1, b"a", b""), Group("b"))
+    branch = made.branch = Branch(Xid(1, b"a", b""), MessageGroup("b"))
     assert made.work is branch.group
     branch.stage = "ended"
     assert repr(made.work) == "None"
-    made.transactional, made.group = True, Group("g")
+    made.transactional, made.group = True, MessageGroup("g")
     assert made.work is made.group

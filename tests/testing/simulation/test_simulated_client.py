@@ -8,10 +8,10 @@ from amqp_sansio.events import ExceptionReceived
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation import replay
 from amqp_sansio.testing.simulation.ledger import Item
-from amqp_sansio.testing.simulation.outcome import Fault
+from amqp_sansio.testing.simulation.outcome import InvariantError
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.session_model import Branch, Tenure
-from amqp_sansio.testing.simulation.simulated_client import Line
+from amqp_sansio.testing.simulation.simulated_client import ClientLink
 from amqp_sansio.testing.simulation.world import World
 
 
@@ -28,7 +28,7 @@ def settle(made: World) -> None:
             site.tell()
 
 
-def arrived() -> tuple[World, Line, Tenure]:
+def arrived() -> tuple[World, ClientLink, Tenure]:
     """A world whose only client has come, its line, and the session that it holds."""
     made = world()
     (line,) = made.lines
@@ -93,14 +93,14 @@ def test_what_was_accepted_in_a_branch_is_in_doubt_when_its_rollback_may_be_lost
 
 def test_a_refusal_is_a_fault() -> None:
     _, line, tenure = arrived()
-    with pytest.raises(Fault, match="nobody breaks the protocol"):
+    with pytest.raises(InvariantError, match="nobody breaks the protocol"):
         line.hear(ExceptionReceived(b"client 1-1", 404))
     tenure.fleeting = True
-    with pytest.raises(Fault, match="nobody breaks the protocol"):
+    with pytest.raises(InvariantError, match="nobody breaks the protocol"):
         line.hear(ExceptionReceived(b"client 1-1", 404))
     line.site.crashes = 1  # then the queue may have gone before its subscribe was heard
     line.hear(ExceptionReceived(b"client 1-1", 404))
-    with pytest.raises(Fault, match="nobody breaks the protocol"):
+    with pytest.raises(InvariantError, match="nobody breaks the protocol"):
         line.hear(ExceptionReceived(b"client 1-1", 409))
     line.tolerant = True
     line.hear(ExceptionReceived(b"client 1-1", 409))
@@ -109,14 +109,14 @@ def test_a_refusal_is_a_fault() -> None:
 def test_at_rest_nothing_is_unanswered() -> None:
     made = world()
     (line,) = made.lines
-    with pytest.raises(Fault, match="does not come"):
+    with pytest.raises(InvariantError, match="does not come"):
         line.check_rest()
     line.come()
     settle(made)
     line.check_rest()
     assert line.tenure is not None
     line.tenure.session.sync()
-    with pytest.raises(Fault, match="never completes"):
+    with pytest.raises(InvariantError, match="never completes"):
         line.check_rest()
 
 

@@ -8,7 +8,7 @@ from amqp_sansio import ClientConnection
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.testing.simulation import simulate
-from amqp_sansio.testing.simulation.site import Served, Site, Wire, model_broker
+from amqp_sansio.testing.simulation.site import PipePair, Served, SimulatedBroker, model_broker
 
 
 def test_the_broker_of_this_library_has_it() -> None:
@@ -31,8 +31,8 @@ def test_a_broker_of_ones_own_is_taken_instead() -> None:
     assert {type(each) for each in made} == {Mine}
 
 
-def wire() -> Wire:
-    return Wire(ClientConnection(), Broker().connect())
+def wire() -> PipePair:
+    return PipePair(ClientConnection(), Broker().connect())
 
 
 def test_octets_arrive_in_order_and_in_pieces() -> None:
@@ -85,20 +85,20 @@ def test_a_client_that_closes_its_socket_reads_no_more() -> None:
     assert (made.up.due, made.down.due) == (False, True)
 
 
-def declare(site: Site, *names: str) -> None:
+def declare(site: SimulatedBroker, *names: str) -> None:
     assert isinstance(site.broker, Broker)
     for name in names:
         site.broker.host().declare_queue(name, durable=True)
 
 
-def queues(site: Site) -> list[str]:
+def queues(site: SimulatedBroker) -> list[str]:
     assert isinstance(site.broker, Broker)
     return sorted(site.broker.host().queues)
 
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_what_was_not_synced_is_lost(torn: bool) -> None:
-    site = Site("east", 0, 1.0, model_broker)
+    site = SimulatedBroker("east", 0, 1.0, model_broker)
     declare(site, "a", "b", "c")
     assert site.sync(2)
     site.crash(torn)
@@ -110,7 +110,7 @@ def test_what_was_not_synced_is_lost(torn: bool) -> None:
 
 
 def test_the_broker_learns_once_what_is_on_the_disk() -> None:
-    site = Site("east", 0, 1.0, model_broker)
+    site = SimulatedBroker("east", 0, 1.0, model_broker)
     declare(site, "a", "b")
     assert not site.tell()
     site.sync(1)
@@ -121,7 +121,7 @@ def test_the_broker_learns_once_what_is_on_the_disk() -> None:
 
 
 def test_a_snapshot_counts_when_it_is_on_the_disk() -> None:
-    site = Site("east", 0, 1.0, model_broker)
+    site = SimulatedBroker("east", 0, 1.0, model_broker)
     declare(site, "a")
     site.snap()
     site.crash(False)
@@ -137,7 +137,7 @@ def test_a_snapshot_counts_when_it_is_on_the_disk() -> None:
 
 
 def test_its_clock_goes_as_it_goes() -> None:
-    site = Site("east", 0, 1.05, model_broker)
+    site = SimulatedBroker("east", 0, 1.05, model_broker)
     site.tick(100.0)
     assert isinstance(site.broker, Broker)
     assert site.broker.now == pytest.approx(105.0)

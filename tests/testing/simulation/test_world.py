@@ -12,20 +12,20 @@ from amqp_sansio import ClientConnection
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.testing.simulation import make, replay, simulate
 from amqp_sansio.testing.simulation.plan import Step
-from amqp_sansio.testing.simulation.site import Wire
-from amqp_sansio.testing.simulation.world import Story
+from amqp_sansio.testing.simulation.site import PipePair
+from amqp_sansio.testing.simulation.world import StoryLines
 from tools import values
 
 
 def test_it_tells_nothing_unless_it_is_wanted() -> None:
-    story = Story(False)
+    story = StoryLines(False)
     story.tell(1, "something")
     assert story.lines == []
 
 
 def test_handshakes_are_left_out() -> None:
-    story = Story(True)
-    wire = Wire(ClientConnection(), Broker().connect())
+    story = StoryLines(True)
+    wire = PipePair(ClientConnection(), Broker().connect())
     story.tell(3, "client 1 connects")
     story.said(wire, "client 1", "east", "up", wire.client.data_to_send())
     assert story.lines == ["   3 client 1 connects"]

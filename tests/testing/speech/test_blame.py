@@ -8,7 +8,7 @@ from amqp_sansio.broker import Broker
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import CommandSeen
 from amqp_sansio.spec.execution import Exception_
-from amqp_sansio.testing.speech.blame import Trespass, Watch, blamed, illegal, nearly, spoken, trespassed, trespasses
+from amqp_sansio.testing.speech.blame import ObserverPair, Trespass, blamed, illegal, nearly, spoken, trespassed, trespasses
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.word_encoder import Setting
 
@@ -44,7 +44,7 @@ def test_the_first_of_several_is_reported() -> None:
 
 
 def test_octets_of_nobody_we_know() -> None:
-    plain, letter = Watch().hear("client", b"GET / HTTP/1.0\r\n")
+    plain, letter = ObserverPair().hear("client", b"GET / HTTP/1.0\r\n")
     assert plain == letter == [] or plain[0].speaker == "C"
 
 

@@ -8,7 +8,7 @@ from amqp_sansio.dialects import AMQP_0_9, AMQP_0_9_1, NAMED
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import MethodSeen, Violation
 from amqp_sansio.grammar.automaton import Word
-from amqp_sansio.testing.speech.channel_parts import EDITIONS, FREE, PARTS, TAG, ChannelPart, ChannelVoice, Edition, Spoken
+from amqp_sansio.testing.speech.channel_parts import EDITIONS, FREE, PARTS, TAG, ChannelPart, ChannelVoice, Edition, Utterance
 
 
 @pytest.mark.parametrize("edition", EDITIONS, ids=lambda edition: edition.name)
@@ -40,7 +40,7 @@ def test_the_words_on_an_open_connection() -> None:
 OPEN = ("client:channel.open", "server:channel.open-ok")
 
 
-def methods(said: list[Spoken], voice: ChannelVoice, dialect: object = AMQP_0_9_1) -> list[MethodSeen]:
+def methods(said: list[Utterance], voice: ChannelVoice, dialect: object = AMQP_0_9_1) -> list[MethodSeen]:
     """What an observer reads of it, all legal."""
     watch = Observer(strict=True, dialects=(AMQP_0_9_1 if dialect is AMQP_0_9_1 else AMQP_0_9,))
     for each in [*voice.opening(*OPEN), *said]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from amqp_sansio.captures.conversation import Heard, observers
-from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.conversation import LocatedEvent, observers
+from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen
@@ -29,7 +29,7 @@ def test_every_frame_is_octet_exact(shared: Path) -> None:
     found: set[tuple[str, str, str]] = set()
     counts = {"control": 0, "command": 0, "header": 0}
 
-    def tell(talk: Talk, heard: Heard) -> None:
+    def tell(talk: AmqpFlow, heard: LocatedEvent) -> None:
         said = heard.said
         if not isinstance(said, ControlSeen | CommandSeen) or not said.complete:
             return

@@ -21,7 +21,7 @@ from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties, Transfer
 from amqp_sansio.spec.values import NullStruct, UnknownStruct
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
-from amqp_sansio.wire.layouts.layout import Headers, decode_headers, encode_headers, masked, walk_headers
+from amqp_sansio.wire.layouts.layout import HeaderDecoder, decode_headers, encode_headers, masked, walk_headers
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import SegmentReader, frame_command
 
@@ -311,7 +311,7 @@ def wanted(structs: tuple[Struct, ...]) -> tuple[list[object], bytes | None]:
 
 @given(st.lists(headers, min_size=1, max_size=12))
 def test_headers_read_by_what_they_share_are_read_as_alone(seen: list[bytes]) -> None:
-    reader = Headers(DEFAULT_READING, wanted)
+    reader = HeaderDecoder(DEFAULT_READING, wanted)
     for header in seen:
         assert reader.read(header) == wanted(decode_headers(header, 0, len(header)))
 
@@ -327,7 +327,7 @@ def test_messages_that_differ_in_id_and_times_only_are_read_once() -> None:
 
 def test_a_header_is_like_the_one_before_only_where_nothing_but_the_id_and_the_length_differ() -> None:
     """Of the same size, with another word before the message-id or behind it: each says its own."""
-    reader = Headers(DEFAULT_READING, wanted)
+    reader = HeaderDecoder(DEFAULT_READING, wanted)
     for length in (None, 5, 6):
         for key, kind in (("a", "x"), ("a", "x"), ("b", "x"), ("b", "y"), ("a", "y"), ("aa", "y"), ("a", "yy")):
             message = MessageProperties(message_id=UUID(int=ord(key[0])), content_length=length, content_type=kind)
@@ -338,7 +338,7 @@ def test_a_header_is_like_the_one_before_only_where_nothing_but_the_id_and_the_l
 def test_what_cannot_be_read_is_left_to_others() -> None:
     good = encode_headers([DeliveryProperties(exchange="amq.direct")])
     broken = good[:8] + b"\xff" + good[9:]
-    assert Headers(DEFAULT_READING, wanted).read(broken) is None
+    assert HeaderDecoder(DEFAULT_READING, wanted).read(broken) is None
 
 
 def octets(bodies: list[bytes | None], channel: int = 1, more: bytes = b"") -> bytes:

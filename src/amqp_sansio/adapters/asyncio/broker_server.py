@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Protocol, Self, TypeVar
 import attrs
 
 from amqp_sansio.adapters.asyncio.server import Server, _Socket
-from amqp_sansio.adapters.base_server import Place
+from amqp_sansio.adapters.base_server import AdmittedConnection
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.broker import Broker, Peer, encode_entry, encode_snapshot
 from amqp_sansio.broker.model.arguments import Hint
@@ -42,7 +42,7 @@ LOOK: Final = 0.25
 """Seconds until the broker is asked again what is due, while reading is suspended."""
 
 
-class Writer:
+class JournalWriter:
     """Takes the broker's entries, stores them, and reports them to it as stored.
 
     `woken` is called when something became possible.  When the store fails, `failed` is called once with the reason: nothing is
@@ -226,7 +226,7 @@ def common_name(certificate: Mapping[str, Any] | None) -> str | None:  # Any: as
     return names[0] if len(names) == 1 and names[0].isprintable() else None
 
 
-class Listener(Protocol):
+class OctetListener(Protocol):
     """Receives the octets of one connection."""
 
     def hear(self, speaker: str, octets: bytes) -> None:
@@ -265,10 +265,10 @@ class _Front:
 class _TappedSocket(_Socket[Peer]):
     """A client's socket whose octets, in both directions, also go to a listener."""
 
-    def __init__(self, server: BrokerServer, place: Place, listen: Callable[[], Listener]) -> None:
+    def __init__(self, server: BrokerServer, place: AdmittedConnection, listen: Callable[[], OctetListener]) -> None:
         super().__init__(server, place)
         self._listen: Final = listen
-        self._listener: Listener  # set in connection_made
+        self._listener: OctetListener  # set in connection_made
 
     def _join(self, transport: asyncio.Transport) -> Peer:
         peer = super()._join(transport)
@@ -310,13 +310,13 @@ class BrokerServer(Server[Peer]):
         tls: ssl.SSLContext | None = None,
         store: Store | None = None,
         failed: Callable[[str], None] = lambda why: None,
-        listen: Callable[[], Listener] | None = None,
+        listen: Callable[[], OctetListener] | None = None,
         hinted: Callable[[Hint], None] = lambda hint: None,
         compact: int = COMPACT,
         limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     ) -> None:
         self.broker: Final = broker
-        self.writer: Final = None if store is None else Writer(broker, store, self.wake, failed, compact)
+        self.writer: Final = None if store is None else JournalWriter(broker, store, self.wake, failed, compact)
         self._hinted: Final = hinted
         self.configure: Final = config
         """Returns the settings for the next client."""
@@ -347,7 +347,7 @@ class BrokerServer(Server[Peer]):
         if self.writer is not None:
             self.writer.gather()
 
-    def _socket(self, place: Place) -> _Socket[Peer]:
+    def _socket(self, place: AdmittedConnection) -> _Socket[Peer]:
         return _Socket(self, place) if self.listen is None else _TappedSocket(self, place, self.listen)
 
     def join(self, transport: asyncio.Transport) -> Peer:

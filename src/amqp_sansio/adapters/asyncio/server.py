@@ -17,10 +17,10 @@ from amqp_sansio.adapters.base_server import (
     OPENING_READ,
     RETRY_SECONDS,
     TURN,
+    AdmittedConnection,
     BaseServer,
     BaseSocket,
     G,
-    Place,
 )
 from amqp_sansio.adapters.settings import check_settings
 from amqp_sansio.conversation.hosting import Host
@@ -63,7 +63,7 @@ class Server(BaseServer[G, "_Socket[G]"]):
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled = False
 
-    def _socket(self, place: Place) -> _Socket[G]:
+    def _socket(self, place: AdmittedConnection) -> _Socket[G]:
         return _Socket(self, place)
 
     async def __aenter__(self) -> Self:
@@ -176,7 +176,7 @@ class Server(BaseServer[G, "_Socket[G]"]):
                     self._start(self._welcome(accepted, place))
             await asyncio.sleep(0)  # so that fast arrivals do not starve the event loop
 
-    async def _welcome(self, accepted: socket.socket, place: Place) -> None:
+    async def _welcome(self, accepted: socket.socket, place: AdmittedConnection) -> None:
         joined = self._socket(place)
         seconds = None if self._tls is None else self.admission.limits.tls_seconds
         try:
@@ -252,7 +252,7 @@ class _Opening(asyncio.BufferedProtocol):
 class _Socket(asyncio.Protocol, BaseSocket[G]):
     """One client's socket."""
 
-    def __init__(self, server: Server[G], place: Place) -> None:
+    def __init__(self, server: Server[G], place: AdmittedConnection) -> None:
         super().__init__(place)
         self.over: Final[asyncio.Future[None]] = asyncio.get_running_loop().create_future()
         self.made = False

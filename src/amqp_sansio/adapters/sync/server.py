@@ -20,10 +20,10 @@ from amqp_sansio.adapters.base_server import (
     READ,
     RETRY_SECONDS,
     TURN,
+    AdmittedConnection,
     BaseServer,
     BaseSocket,
     G,
-    Place,
 )
 from amqp_sansio.adapters.settings import check_settings
 from amqp_sansio.config import ServerConfig
@@ -204,7 +204,7 @@ class Server(BaseServer[G, "_Socket[G]"]):
 class _Socket(BaseSocket[G]):
     """One client's socket."""
 
-    def __init__(self, server: Server[G], guest: G, place: Place, connected: socket.socket) -> None:
+    def __init__(self, server: Server[G], guest: G, place: AdmittedConnection, connected: socket.socket) -> None:
         super().__init__(place)
         self.guest = guest
         self.over = False

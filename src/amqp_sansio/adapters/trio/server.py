@@ -19,10 +19,10 @@ from amqp_sansio.adapters.base_server import (
     READ,
     RETRY_SECONDS,
     TURN,
+    AdmittedConnection,
     BaseServer,
     BaseSocket,
     G,
-    Place,
 )
 from amqp_sansio.adapters.settings import check_settings
 from amqp_sansio.config import ServerConfig
@@ -91,7 +91,7 @@ class Server(BaseServer[G, "_Socket[G]"]):
         if self._paused or (due is not None and due <= self._now):
             self.wake()
 
-    async def attend(self, stream: trio.abc.Stream, place: Place) -> None:
+    async def attend(self, stream: trio.abc.Stream, place: AdmittedConnection) -> None:
         """Runs one client, from its socket to its end."""
         try:
             guest = self._connect()
@@ -120,7 +120,7 @@ class Server(BaseServer[G, "_Socket[G]"]):
 class _Socket(BaseSocket[G]):
     """One client's socket."""
 
-    def __init__(self, server: Server[G], guest: G, stream: trio.abc.Stream, place: Place) -> None:
+    def __init__(self, server: Server[G], guest: G, stream: trio.abc.Stream, place: AdmittedConnection) -> None:
         super().__init__(place)
         self.guest = guest
         self._server: Final = server

@@ -153,7 +153,7 @@ class Holder:
         """Notifies the client that the queue of one of its subscriptions was deleted."""
 
 
-class Subscription(Consumer, Protocol):
+class FrontSubscription(Consumer, Protocol):
     """A front's subscription to a queue."""
 
     def wake(self) -> None:

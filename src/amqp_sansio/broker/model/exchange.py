@@ -40,7 +40,7 @@ class Binding:
 
     __slots__ = ("alike", "arguments", "exchange", "filter", "key", "queue", "target")
 
-    def __init__(self, exchange: Exchange, queue: Queue, key: str, arguments: Map, filter: Filter | None = None) -> None:
+    def __init__(self, exchange: Exchange, queue: Queue, key: str, arguments: Map, filter: BindingFilter | None = None) -> None:
         self.exchange: Final = exchange
         self.queue: Final = queue
         self.key: Final = key
@@ -111,7 +111,7 @@ class Exchange:
 
     def _filtered(self, targets: Sequence[Target], message: Message, most: int) -> Sequence[Queue]:
         found: dict[Queue, None] = {}
-        asked: list[tuple[Queue, Filter]] = []
+        asked: list[tuple[Queue, BindingFilter]] = []
         for target in targets:
             if not isinstance(target, Binding):
                 found[target] = None
@@ -142,7 +142,9 @@ class Exchange:
         """Removes a binding from the index."""
         raise NotImplementedError
 
-    def bind(self, queue: Queue, key: str, arguments: Map = NO_ARGUMENTS, filter: Filter | None = None) -> Binding | None:
+    def bind(
+        self, queue: Queue, key: str, arguments: Map = NO_ARGUMENTS, filter: BindingFilter | None = None
+    ) -> Binding | None:
         """Binds the queue; returns None when a binding with that key exists, whatever its arguments, which do not change.
 
         Raises Refused when the arguments are invalid.
@@ -247,7 +249,7 @@ STEP: Final = 64
 """Characters of a selector that count as one step of routing."""
 
 
-class Filter:
+class BindingFilter:
     """The filter of one binding: the queue gets only messages that match its selector.
 
     With `no_local`, the queue, it gets none that the connection of the queue's user published.
@@ -492,7 +494,7 @@ def _is(name: str, value: Value) -> Test:
     return (name, value) if isinstance(value, str) else (name, likeness(value))
 
 
-class Group:
+class BindingGroup:
     """Bindings with the same tests: `targets` holds their targets, with the number of bindings of each."""
 
     __slots__ = ("indexed_by", "targets", "tests")
@@ -518,7 +520,7 @@ def tests_met_by(headers: Map) -> Iterator[Test]:
         yield _is(name, value)
 
 
-class Headers(Exchange):
+class HeadersExchange(Exchange):
     """A headers exchange: a binding's arguments are headers that a message must have, all or any of them (`x-match`).
 
     Arguments that make a filter (`FILTERS`) are not tests.  A void argument only requires the header to be present.  Without
@@ -532,10 +534,10 @@ class Headers(Exchange):
     KNOWN: ClassVar[bool] = True
 
     def _begin(self) -> None:
-        self._any: dict[Test, dict[Group, None]] = {}
-        self._all: dict[Test, dict[Group, None]] = {}
-        self._always = Group(frozenset(), ())
-        self._groups: dict[tuple[bool, bytes], Group] = {}
+        self._any: dict[Test, dict[BindingGroup, None]] = {}
+        self._all: dict[Test, dict[BindingGroup, None]] = {}
+        self._always = BindingGroup(frozenset(), ())
+        self._groups: dict[tuple[bool, bytes], BindingGroup] = {}
 
     def words(self, key: str, arguments: Map) -> int:
         return len(arguments.keys() - _NO_TESTS)
@@ -590,30 +592,30 @@ class Headers(Exchange):
                     raise too_long(message, most)
         return tuple(found)
 
-    def _which(self, binding: Binding) -> tuple[tuple[bool, bytes], dict[Test, dict[Group, None]]]:
+    def _which(self, binding: Binding) -> tuple[tuple[bool, bytes], dict[Test, dict[BindingGroup, None]]]:
         """Returns what identifies the group of a binding, and the index to which the group belongs."""
         any_ = x_match(binding.arguments) == "any"
         tests = Map({name: value for name, value in binding.arguments.items() if name not in _NO_TESTS})
         return (any_, likeness(tests)), self._any if any_ else self._all
 
-    def _grouped(self, binding: Binding, among: dict[Test, dict[Group, None]]) -> Group:
+    def _grouped(self, binding: Binding, among: dict[Test, dict[BindingGroup, None]]) -> BindingGroup:
         arguments = binding.arguments.items()
         tests = [_has(name) if value is None else _is(name, value) for name, value in arguments if name not in _NO_TESTS]
         if among is self._any:
-            return Group(frozenset(tests), tests)
+            return BindingGroup(frozenset(tests), tests)
         if not tests:
             return self._always
-        return Group(frozenset(tests), [min(tests, key=lambda test: len(among.get(test, ())))])
+        return BindingGroup(frozenset(tests), [min(tests, key=lambda test: len(among.get(test, ())))])
 
 
-TYPES: Final[dict[str, type[Exchange]]] = {kind.TYPE: kind for kind in (Direct, Fanout, Topic, Headers)}
+TYPES: Final[dict[str, type[Exchange]]] = {kind.TYPE: kind for kind in (Direct, Fanout, Topic, HeadersExchange)}
 """The types of exchanges, by the word of exchange.declare."""
 
 PREDECLARED: Final = {
     "amq.direct": Direct,
     "amq.fanout": Fanout,
     "amq.topic": Topic,
-    "amq.match": Headers,
+    "amq.match": HeadersExchange,
 }
 """The predeclared exchanges."""
 

@@ -25,11 +25,11 @@ from amqp_sansio.broker.model.arguments import (
     read_queue_arguments,
     refuse_unknown,
 )
-from amqp_sansio.broker.model.exchange import FILTERS, TYPES, Binding, Exchange, Filter
+from amqp_sansio.broker.model.exchange import FILTERS, TYPES, Binding, BindingFilter, Exchange
 from amqp_sansio.broker.model.message import Intake
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.model.queue_options import LastValues, Numbering, Shares
-from amqp_sansio.broker.model.queueing import Traffic
+from amqp_sansio.broker.model.queue_options import LastValues, MessageNumbering, Shares
+from amqp_sansio.broker.model.queueing import HostMessages
 from amqp_sansio.broker.model.subscribers import browses, connection_of
 from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.config import ErrorCodes
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Value] | None
 
 
-class VirtualHost(Traffic):
+class VirtualHost(HostMessages):
     """A virtual host: exchanges, queues, bindings and messages, separate from those of every other.
 
     The methods that implement a command take its fields in order: `delete_exchange(*command.values())`.  They raise `Refused`,
@@ -182,7 +182,7 @@ class VirtualHost(Traffic):
         self._room("bindings", self.limits.bindings, self.bindings + 1)
         self._room("binding_words", self.limits.binding_words, self.binding_words + words)
         self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
-        filter = Filter(asked.selector, self.selectable, bound if asked.no_local else None) if asked.filters else None
+        filter = BindingFilter(asked.selector, self.selectable, bound if asked.no_local else None) if asked.filters else None
         to.bind(bound, key, given, filter)
         self.bindings += 1
         self.binding_words += words
@@ -283,7 +283,7 @@ class VirtualHost(Traffic):
             asked.policy,
             asked.linger,
             LastValues(asked.last_value, self._headers) if asked.last_value else None,
-            Numbering(asked.sequence) if asked.sequence else None,
+            MessageNumbering(asked.sequence) if asked.sequence else None,
             Shares(asked.shares) if asked.shares else None,
         )
         self.queues[queue] = made

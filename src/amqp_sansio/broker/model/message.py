@@ -23,7 +23,7 @@ DEFAULT_PRIORITY: Final = 4
 
 
 @attrs.frozen
-class Properties:
+class NeutralProperties:
     """The properties that families have in common, as the publisher gave them; decoded on demand.
 
     None, "" or an empty map: the publisher did not set it.
@@ -73,7 +73,7 @@ class Form:
         self.name: Final = name
         """The name of the family, by which a journal identifies the form of the octets that it keeps."""
 
-    def properties(self, header: bytes) -> Properties:
+    def properties(self, header: bytes) -> NeutralProperties:
         """Returns all properties in the header.  Raises DecodeError when it cannot be read."""
         raise NotImplementedError
 
@@ -96,7 +96,7 @@ class Form:
         """
         raise NotImplementedError
 
-    def written(self, properties: Properties) -> bytes:
+    def written(self, properties: NeutralProperties) -> bytes:
         """Encodes the properties of a message from another family; drops those that this form cannot express.
 
         Never raises: the client here is not to blame for another family's publisher.
@@ -155,7 +155,7 @@ class Envelope:
             try:
                 said = self.form.properties(self.redelivered_header if redelivered else self.header)
             except DecodeError:  # restored from disk: only what the model decoded is known
-                said = Properties(
+                said = NeutralProperties(
                     self.exchange, self.routing_key, self.persistent, self.priority, redelivered or self.redelivered, self.ttl
                 )
             made = self._others[form, redelivered] = form.written(said)
@@ -289,7 +289,7 @@ STATES: Final = ("held", "available", "acquired", "gone")
 """The names of the states, for people."""
 
 
-class Entry:
+class QueueEntry:
     """A message in one queue: its position within its priority level, and its state.
 
     Only its queue changes these.
@@ -323,7 +323,8 @@ class Entry:
 
     def __repr__(self) -> str:
         again = ", redelivered" if self.redelivered else ""
-        return f"<Entry: message {self.message.number} on {self.queue.name!r} at {self.position}, {STATES[self.state]}{again}>"
+        place = f"on {self.queue.name!r} at {self.position}"
+        return f"<QueueEntry: message {self.message.number} {place}, {STATES[self.state]}{again}>"
 
 
 BLOCK: Final = 512
@@ -332,24 +333,24 @@ BLOCK: Final = 512
 _position: Final = attrgetter("position")
 
 
-class Line:
+class BlockList:
     """Entries sorted by `key`, by default their position.  No block is empty."""
 
     __slots__ = ("_blocks", "_key")
 
-    def __init__(self, key: Callable[[Entry], int] = _position) -> None:
-        self._blocks: list[list[Entry]] = []
+    def __init__(self, key: Callable[[QueueEntry], int] = _position) -> None:
+        self._blocks: list[list[QueueEntry]] = []
         self._key: Final = key
 
-    def _first(self, block: list[Entry]) -> int:
+    def _first(self, block: list[QueueEntry]) -> int:
         return self._key(block[0])
 
     @property
-    def head(self) -> Entry | None:
+    def head(self) -> QueueEntry | None:
         """The first entry."""
         return self._blocks[0][0] if self._blocks else None
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: QueueEntry) -> None:
         """Appends an entry with the highest key so far."""
         blocks = self._blocks
         if blocks and len(blocks[-1]) < BLOCK:
@@ -357,7 +358,7 @@ class Line:
         else:
             blocks.append([entry])
 
-    def insert(self, entry: Entry) -> None:
+    def insert(self, entry: QueueEntry) -> None:
         """Inserts an entry by its key."""
         blocks = self._blocks
         if not blocks:
@@ -374,7 +375,7 @@ class Line:
         if len(block) > 2 * BLOCK:
             blocks[at : at + 1] = [block[:BLOCK], block[BLOCK:]]
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: QueueEntry) -> None:
         """Removes an entry, which must be present."""
         blocks = self._blocks
         block = blocks[0]
@@ -389,7 +390,7 @@ class Line:
         if not block:
             del blocks[at]
 
-    def after(self, place: int) -> Entry | None:
+    def after(self, place: int) -> QueueEntry | None:
         """Returns the first entry with a higher key than `place`."""
         blocks = self._blocks
         key = self._key
@@ -402,7 +403,7 @@ class Line:
                 return blocks[at + 1][0]
         return None
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[QueueEntry]:
         for block in self._blocks:
             yield from block
 
@@ -421,7 +422,9 @@ class Cursor:
 
     __slots__ = ("_lines", "_released", "_seen", "_seen_again", "_since")
 
-    def __init__(self, lines: list[Line | None], released: list[Line | None] | None = None, releases: int = 0) -> None:
+    def __init__(
+        self, lines: list[BlockList | None], released: list[BlockList | None] | None = None, releases: int = 0
+    ) -> None:
         self._lines: Final = lines
         self._released: Final = released
         self._since: Final = releases
@@ -437,7 +440,7 @@ class Cursor:
         """Returns each level that ever had a message, with the position of the last one seen."""
         return [(level, seen) for level, seen in enumerate(self._seen) if self._lines[level] is not None]
 
-    def peek(self) -> tuple[int, Entry] | None:
+    def peek(self) -> tuple[int, QueueEntry] | None:
         """Returns the next unseen message, with its level; None when there is none now."""
         for level in range(len(self._lines) - 1, -1, -1):
             line = self._lines[level]
@@ -449,7 +452,7 @@ class Cursor:
                     return level, entry
         return None
 
-    def _first(self, level: int, line: Line, entry: Entry | None) -> Entry | None:
+    def _first(self, level: int, line: BlockList, entry: QueueEntry | None) -> QueueEntry | None:
         """Returns the next entry by position or the next released one, whichever has the lower position.
 
         An entry released since the cursor began is seen as released, so the search by position skips it, once.
@@ -464,7 +467,7 @@ class Cursor:
             return released
         return entry
 
-    def next(self) -> Entry | None:
+    def next(self) -> QueueEntry | None:
         """Returns the next message and marks it as seen; None when there is none now."""
         found = self.peek()
         if found is None:
@@ -473,7 +476,7 @@ class Cursor:
         self.see(level, entry)
         return entry
 
-    def see(self, level: int, entry: Entry) -> None:
+    def see(self, level: int, entry: QueueEntry) -> None:
         """Marks a message from `peek` as seen."""
         if self._released is not None and entry.released > self._since:
             self._seen_again[level] = entry.released

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Cursor, Entry, Line, Message
-from amqp_sansio.broker.model.queue_options import LastValues, Numbering, Shares
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, BlockList, Cursor, Message, QueueEntry
+from amqp_sansio.broker.model.queue_options import LastValues, MessageNumbering, Shares
 from amqp_sansio.broker.model.subscribers import Asks, Consumer, Owner, Passed, Rank, browses, published_by
 from amqp_sansio.errors.core import many
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
@@ -83,7 +83,7 @@ class Queue:
         policy: str = REJECT,
         linger: int = 0,
         last_values: LastValues | None = None,
-        numbering: Numbering | None = None,
+        numbering: MessageNumbering | None = None,
         shares: Shares | None = None,
     ) -> None:
         self.name: Final = name
@@ -131,20 +131,20 @@ class Queue:
         """The octets of header and body of all messages."""
         self.given_up = 0
         """The number of messages dropped or refused because a ring was full."""
-        self._lines: Final[list[Line | None]] = [None] * levels  # of available and held messages
+        self._lines: Final[list[BlockList | None]] = [None] * levels  # of available and held messages
         self._mask = 0  # a bit for each non-empty line
-        self._acquired: Final[dict[int, Entry]] = {}
+        self._acquired: Final[dict[int, QueueEntry]] = {}
         self._special: Final = policy == RING or last_values is not None or shares is not None
         self._acquired_octets = 0  # of a special queue
-        self._awaited: Final[dict[Entry, dict[Awaiting, None]]] = {}  # acquired entries that other consumers asked for
+        self._awaited: Final[dict[QueueEntry, dict[Awaiting, None]]] = {}  # acquired entries that other consumers asked for
         self._next = 0
         self._releases = 0
-        self._released: list[Line | None] | None = None  # entries released again, for cursors that ask for them
+        self._released: list[BlockList | None] | None = None  # entries released again, for cursors that ask for them
         self._dispatchable: Final[dict[Queue, None]] = dispatchable if dispatchable is not None else {}
 
     # --- what comes and goes ----------------------------------------------------------------------------------------------
 
-    def put(self, message: Message, held: bool = False) -> Entry:
+    def put(self, message: Message, held: bool = False) -> QueueEntry:
         """Adds a message after all others of its level.  With `held` it stays invisible until `unhold`."""
         position = self._next
         self._next = position + 1
@@ -153,14 +153,14 @@ class Queue:
         level = self.level[message.envelope.priority]
         line = self._lines[level]
         if line is None:
-            line = self._lines[level] = Line()
+            line = self._lines[level] = BlockList()
         if held:
-            entry = Entry(self, message, position, HELD)
+            entry = QueueEntry(self, message, position, HELD)
             self.held += 1
             line.append(entry)
             self._mask |= 1 << level
         else:
-            entry = Entry(self, message, position, AVAILABLE)
+            entry = QueueEntry(self, message, position, AVAILABLE)
             self.available += 1
             line.append(entry)
             self._mask |= 1 << level
@@ -171,7 +171,7 @@ class Queue:
             self.last_values.came(entry)
         return entry
 
-    def unhold(self, entry: Entry) -> None:
+    def unhold(self, entry: QueueEntry) -> None:
         """Makes a held message visible, in its place.  Does nothing when it is not held (any more)."""
         if entry.state == HELD:
             entry.state = AVAILABLE
@@ -180,7 +180,7 @@ class Queue:
             self._note_dispatchable()
 
     @property
-    def head(self) -> Entry | None:
+    def head(self) -> QueueEntry | None:
         """The message that would be taken next."""
         mask = self._mask
         if self.shares is not None:
@@ -201,7 +201,7 @@ class Queue:
         return None
 
     @property
-    def oldest(self) -> Entry | None:
+    def oldest(self) -> QueueEntry | None:
         """The first message of the lowest level that is not acquired, visible or not: the one that a ring drops next."""
         mask = self._mask
         line = self._lines[(mask & -mask).bit_length() - 1] if mask else None
@@ -220,14 +220,14 @@ class Queue:
             messages, octets = messages - 1, octets - older.message.size
         return messages < self.most_messages and octets <= self.most_octets
 
-    def take(self) -> Entry | None:
+    def take(self) -> QueueEntry | None:
         """Acquires the next message; returns None when none is available."""
         entry = self.head
         if entry is not None:
             self.acquire(entry)
         return entry
 
-    def acquire(self, entry: Entry) -> bool:
+    def acquire(self, entry: QueueEntry) -> bool:
         """Acquires this message; returns False when it is not available."""
         if entry.state != AVAILABLE:
             return False
@@ -245,12 +245,12 @@ class Queue:
             self._dispatchable[self] = None  # another message may be next now, and small enough for a consumer
         return True
 
-    def await_release(self, entry: Entry, awaiting: Awaiting) -> None:
+    def await_release(self, entry: QueueEntry, awaiting: Awaiting) -> None:
         """Registers `awaiting`, which asks for an acquired message: `released` is called when its holder releases it."""
         if entry.state == ACQUIRED:
             self._awaited.setdefault(entry, {})[awaiting] = None
 
-    def await_no_more(self, entry: Entry, awaiting: Awaiting) -> None:
+    def await_no_more(self, entry: QueueEntry, awaiting: Awaiting) -> None:
         """Cancels `await_release`."""
         awaited = self._awaited.get(entry)
         if awaited is not None:
@@ -258,7 +258,7 @@ class Queue:
             if not awaited:
                 del self._awaited[entry]
 
-    def release(self, entry: Entry, set_redelivered: bool = False) -> None:
+    def release(self, entry: QueueEntry, set_redelivered: bool = False) -> None:
         """Makes an acquired message available again, in its place.  Other states are not affected.
 
         Rule message.release.ordering.  Messages that may be overdue, or whose queue was deleted, go through
@@ -279,13 +279,13 @@ class Queue:
         if dispatcher is not None and dispatcher.wake_resting(self.level[entry.message.envelope.priority], entry.position):
             self._dispatchable[self] = None
 
-    def put_back(self, entry: Entry) -> None:
+    def put_back(self, entry: QueueEntry) -> None:
         """Undoes the last `acquire`: no subscriber received the message, so no cursor sees it again."""
         self._back(entry)
         if self.shares is not None:
             self.shares.undo()
 
-    def _back(self, entry: Entry) -> None:
+    def _back(self, entry: QueueEntry) -> None:
         del self._acquired[entry.position]
         if self._special:
             self._acquired_octets -= entry.message.size
@@ -300,10 +300,10 @@ class Queue:
         if entry.released and self._released is not None:
             released = self._released[level]
             if released is None:
-                released = self._released[level] = Line(_by_release)
+                released = self._released[level] = BlockList(_by_release)
             released.insert(entry)
 
-    def remove(self, entry: Entry) -> bool:
+    def remove(self, entry: QueueEntry) -> bool:
         """Removes a message for good; returns False when it was gone already."""
         state = entry.state
         if state == ACQUIRED:
@@ -332,11 +332,11 @@ class Queue:
             self.last_values.gone(entry)
         return True
 
-    def waiting(self) -> list[Entry]:
+    def waiting(self) -> list[QueueEntry]:
         """The available and held messages in order of delivery, which a purge removes."""
         return [entry for line in reversed(self._lines) if line is not None for entry in line]
 
-    def all(self) -> Iterator[Entry]:
+    def all(self) -> Iterator[QueueEntry]:
         """Yields every message, acquired ones included, in the order of delivery if all were released."""
         for level in range(self.levels - 1, -1, -1):
             line = self._lines[level]
@@ -351,7 +351,7 @@ class Queue:
             self._released = [None] * self.levels
         return Cursor(self._lines, self._released, self._releases)
 
-    def _unline(self, entry: Entry) -> None:
+    def _unline(self, entry: QueueEntry) -> None:
         level = self.level[entry.message.envelope.priority]
         line = self._lines[level]
         assert line is not None
@@ -473,7 +473,9 @@ class Dispatcher:
         self._cursors: Final[dict[Consumer, Cursor]] = {}
         self._passed: Final = Passed()  # like the resting ones, but they do not see released messages again
         self._too_small: Final[dict[Consumer, None]] = {}  # all members of a `Rank.small`
-        self._too_large: Final[dict[Consumer, Entry]] = {}  # by consumer with a cursor, the message that exceeds its octets
+        self._too_large: Final[
+            dict[Consumer, QueueEntry]
+        ] = {}  # by consumer with a cursor, the message that exceeds its octets
         self.changed = False
         """Whether the head may have changed for a consumer with too few octets: a message left, arrived or came back."""
         self._owing = 0  # deliveries by which turns were too long: headers of a megabyte must not delay all others
@@ -627,7 +629,7 @@ class Dispatcher:
             self._owing = -most
         return bool(self._browsing or self.waits_for_smaller or self._next(self._queue.head) is not None)
 
-    def _next(self, head: Entry | None) -> Rank | None:
+    def _next(self, head: QueueEntry | None) -> Rank | None:
         """Returns the highest rank with a subscriber to ask; None without one.
 
         Of those with too few octets, the one with the most is asked again if they suffice for the head.
@@ -683,7 +685,7 @@ class Dispatcher:
             self._too_large[consumer] = entry
         return cost - 1
 
-    def _give(self, entry: Entry, rank: Rank) -> int:
+    def _give(self, entry: QueueEntry, rank: Rank) -> int:
         queue = self._queue
         taking = rank.taking
         consumer = next(iter(taking))

@@ -11,7 +11,7 @@ from amqp_sansio.broker.model.message import ACQUIRED
 from amqp_sansio.errors import DecodeError
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.message import Entry, Envelope, Message
+    from amqp_sansio.broker.model.message import Envelope, Message, QueueEntry
     from amqp_sansio.spec.values import Map
 
 
@@ -63,33 +63,33 @@ class LastValues:
     def __init__(self, name: str, headers: ReadHeaders) -> None:
         self.name: Final = name
         self._headers: Final = headers
-        self._last: Final[dict[str, Entry]] = {}
-        self._keys: Final[dict[Entry, str]] = {}
+        self._last: Final[dict[str, QueueEntry]] = {}
+        self._keys: Final[dict[QueueEntry, str]] = {}
 
-    def before(self, message: Message) -> Entry | None:
+    def before(self, message: Message) -> QueueEntry | None:
         """Returns the entry whose place this message takes; None when there is none."""
         key = self._key(message)
         return None if key is None else self._last.get(key)
 
-    def replaced_by(self, message: Message) -> Entry | None:
+    def replaced_by(self, message: Message) -> QueueEntry | None:
         """Returns that entry unless a subscriber has acquired it: then it is removed when released."""
         older = self.before(message)
         return None if older is None or older.state == ACQUIRED else older
 
-    def came(self, entry: Entry) -> None:
+    def came(self, entry: QueueEntry) -> None:
         """Records an entry as the last one of its key."""
         key = self._key(entry.message)
         if key is not None:
             self._last[key] = entry
             self._keys[entry] = key
 
-    def gone(self, entry: Entry) -> None:
+    def gone(self, entry: QueueEntry) -> None:
         """Records that an entry has left the queue."""
         key = self._keys.pop(entry, None)
         if key is not None and self._last.get(key) is entry:
             del self._last[key]
 
-    def passed(self, entry: Entry) -> bool:
+    def passed(self, entry: QueueEntry) -> bool:
         """Returns whether another message with its key arrived after it."""
         key = self._keys.get(entry)
         return key is not None and self._last.get(key) is not entry
@@ -101,7 +101,7 @@ class LastValues:
 _MOST: Final = 2**32 - 1
 
 
-class Numbering:
+class MessageNumbering:
     """Numbers from 1 on, in the application header `name` of each message; 0 follows 4294967295."""
 
     __slots__ = ("_last", "name")

@@ -15,7 +15,7 @@ from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import Dequeued, Enqueued, Journal, MessageStored, Operation
 from amqp_sansio.broker.model.exchange import ALIASES, PREDECLARED, STEPS, Exchange
-from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Entry, Intake, Message
+from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, Intake, Message, QueueEntry
 from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
 from amqp_sansio.broker.model.queue_options import ReadHeaders
 from amqp_sansio.broker.model.subscribers import Asks
@@ -90,7 +90,7 @@ class Default(Exchange):
         return len(self._named)
 
 
-class Traffic:
+class HostMessages:
     """The messages of one virtual host, with their sizes and limits.
 
     A returned number is that of the journal entry that must be journalled before the change counts; 0 for none.
@@ -129,9 +129,11 @@ class Traffic:
         self.leaving: Final[deque[Letters]] = deque()
         """Dead letters that are still to be moved, by the commands that made them such (`move_some`)."""
         self._headers: Final = ReadHeaders()
-        self._expiry: Final[Agenda[Entry]] = Agenda()
+        self._expiry: Final[Agenda[QueueEntry]] = Agenda()
         self._now = float("-inf")  # everything that expired until then was removed, unless it was not available
-        self._undated: dict[Message, list[Entry]] = {}  # messages whose lifetime starts with the next tick, and their entries
+        self._undated: dict[
+            Message, list[QueueEntry]
+        ] = {}  # messages whose lifetime starts with the next tick, and their entries
         self._most_undated = UNDATED
         self.late = False
         """Whether the lifetime of a message ever started after it was stored: then the journal does not know when it ends."""
@@ -145,7 +147,7 @@ class Traffic:
         letters (`letters`), which destroy no queue.  A message that replaces another one is counted without that one, once.
         """
         counts: dict[Queue, list[int]] = {}
-        replaced: dict[Entry, None] = {}
+        replaced: dict[QueueEntry, None] = {}
         messages, octets = self.messages, self.octets
         for message, queues in publishes:
             size = message.size
@@ -245,7 +247,7 @@ class Traffic:
         self._put(message, queues)
         return 0
 
-    def dequeue(self, entries: Iterable[Entry]) -> int:
+    def dequeue(self, entries: Iterable[QueueEntry]) -> int:
         """Removes messages for good, after an accept or a delivery that needs none.
 
         Skips messages that are gone already.
@@ -258,7 +260,7 @@ class Traffic:
     def commit(
         self,
         publishes: Sequence[Publish],
-        entries: Sequence[Entry],
+        entries: Sequence[QueueEntry],
         operations: Sequence[Operation] = (),
         admitted: bool = False,
     ) -> int:
@@ -273,7 +275,7 @@ class Traffic:
         for entry in entries:
             self._off(entry, taken)
         written: list[Operation] = []
-        held: list[Entry] = []
+        held: list[QueueEntry] = []
         spent: dict[Queue, None] = {}
         for message, queues in publishes:
             self._place(message, queues, written, held, spent)
@@ -285,7 +287,7 @@ class Traffic:
         self._headers.forget()
         return number
 
-    def restore(self, queue: Queue, message: Message, redelivered: bool) -> Entry:
+    def restore(self, queue: Queue, message: Message, redelivered: bool) -> QueueEntry:
         """Puts a journalled message back on its queue."""
         message.stored += 1
         older = None if queue.last_values is None else queue.last_values.before(message)
@@ -300,13 +302,13 @@ class Traffic:
 
     # --- release and removal --------------------------------------------------------------------------------------------------
 
-    def release(self, entries: Iterable[Entry], set_redelivered: bool = False) -> None:
+    def release(self, entries: Iterable[QueueEntry], set_redelivered: bool = False) -> None:
         """Releases acquired messages to their places; `set_redelivered` marks them.
 
         Removes those that expired meanwhile; those of deleted queues go to the alternate exchange.
         """
         operations: list[Operation] = []
-        orphans: list[Entry] = []
+        orphans: list[QueueEntry] = []
         for entry in sorted(entries, key=_position):  # redeliveries are in order
             if entry.state != ACQUIRED:
                 continue
@@ -320,7 +322,7 @@ class Traffic:
                 entry.queue.release(entry, set_redelivered)
         self._move(orphans, operations)
 
-    def reject(self, entries: Iterable[Entry]) -> int:
+    def reject(self, entries: Iterable[QueueEntry]) -> int:
         """Removes acquired messages, to the alternate exchange if there is one.
 
         Other messages are not affected.  Raises Refused (506) when their destinations have no room; of so many that some are
@@ -339,7 +341,7 @@ class Traffic:
             return
         letters = self.leaving[0]
         operations: list[Operation] = []
-        held: list[Entry] = []
+        held: list[QueueEntry] = []
         self._carry(letters.some(), operations, held, letters)
         if operations:
             self._unhold_after(self.journal.write(*operations), held)
@@ -414,7 +416,7 @@ class Traffic:
 
     # --- internals ------------------------------------------------------------------------------------------------------------
 
-    def _put(self, message: Message, queues: Sequence[Queue], held: bool = False) -> list[Entry]:
+    def _put(self, message: Message, queues: Sequence[Queue], held: bool = False) -> list[QueueEntry]:
         entries = [queue.put(message, held) for queue in queues]
         self.messages += len(entries)
         self.octets += len(entries) * message.size
@@ -430,7 +432,7 @@ class Traffic:
         message: Message,
         queues: Sequence[Queue],
         operations: list[Operation],
-        held: list[Entry],
+        held: list[QueueEntry],
         spent: dict[Queue, None],
     ) -> None:
         """Puts a message on those of the queues that still exist, `held` if there is a journal.
@@ -440,7 +442,7 @@ class Traffic:
         """
         waits = self.journal.enabled
         chosen: list[Queue] = []
-        letters: list[Entry] = []
+        letters: list[QueueEntry] = []
         displacing = 0
         for queue in queues:
             if queue.deleted:
@@ -450,7 +452,7 @@ class Traffic:
                 if queue.policy == SELF_DESTRUCT:
                     spent[queue] = None
                 else:
-                    given_up: list[Entry] = []
+                    given_up: list[QueueEntry] = []
                     fits = self._make_room(message, queue, operations, given_up)
                     if given_up and queue.alternate is not None:
                         displacing += 1
@@ -498,7 +500,7 @@ class Traffic:
             placed.append((copy, (queue,)))
         return placed
 
-    def _make_room(self, message: Message, ring: Queue, operations: list[Operation], given_up: list[Entry]) -> bool:
+    def _make_room(self, message: Message, ring: Queue, operations: list[Operation], given_up: list[QueueEntry]) -> bool:
         """Removes messages from a ring until the new one fits; returns whether it does.
 
         Never removes acquired messages, nor those with a higher priority than the new one.
@@ -518,7 +520,7 @@ class Traffic:
         """Removes a queue.  Implemented by the subclass that has the queues."""
         raise NotImplementedError
 
-    def _off(self, entry: Entry, operations: list[Operation]) -> None:
+    def _off(self, entry: QueueEntry, operations: list[Operation]) -> None:
         queue = entry.queue
         if not queue.remove(entry):
             return
@@ -557,16 +559,16 @@ class Traffic:
             message.envelope.form.name,
         )
 
-    def _overdue(self, entry: Entry) -> bool:
+    def _overdue(self, entry: QueueEntry) -> bool:
         """Returns whether its message expired while it was not available, and so was not removed then."""
         expires = entry.message.expires
         return expires is not None and expires <= self._now
 
-    def _unhold_after(self, number: int, entries: list[Entry]) -> None:
+    def _unhold_after(self, number: int, entries: list[QueueEntry]) -> None:
         if number and entries:
             self.journal.after(number, partial(self._unhold, entries))
 
-    def _unhold(self, entries: list[Entry]) -> None:
+    def _unhold(self, entries: list[QueueEntry]) -> None:
         operations: list[Operation] = []
         for entry in entries:
             if entry.state == HELD and self._overdue(entry):
@@ -578,7 +580,7 @@ class Traffic:
 
     def _move(
         self,
-        entries: Iterable[Entry],
+        entries: Iterable[QueueEntry],
         operations: list[Operation],
         rejected: bool = False,
         gone: Callable[[], int] = lambda: 0,
@@ -592,8 +594,8 @@ class Traffic:
         Of very many, those that no journal keeps are moved in later turns (`move_some`).
         """
         letters = Letters(self.limits, rejected, gone=gone)
-        held: list[Entry] = []
-        kept: list[Entry] = []
+        held: list[QueueEntry] = []
+        kept: list[QueueEntry] = []
         for entry in entries:
             (kept if self.journal.enabled and entry.message.persistent else letters.waiting).append(entry)
         self._carry(kept, operations, held, letters)
@@ -607,9 +609,9 @@ class Traffic:
 
     def _carry(
         self,
-        entries: Iterable[Entry],
+        entries: Iterable[QueueEntry],
         operations: list[Operation],
-        held: list[Entry],
+        held: list[QueueEntry],
         letters: Letters,
     ) -> None:
         """Does the same as `_move` without the journal entry.
@@ -693,14 +695,14 @@ class Letters:
         """Whether one message took their places, which must cost little."""
         self.gone: Final = gone
         """Called after the last."""
-        self.waiting: Final[deque[Entry]] = deque()
+        self.waiting: Final[deque[QueueEntry]] = deque()
         """Those that are still to be moved."""
         self.spare = limits.displacing_queues if bounded else limits.letter_copies
         """Copies that may yet be made, besides one for each."""
         self.looks = limits.routing_steps if bounded else LOOKS * limits.letter_copies
         """Queues that may yet be looked at."""
 
-    def some(self) -> Iterator[Entry]:
+    def some(self) -> Iterator[QueueEntry]:
         """Takes as many of those that wait as are moved in one turn; one that needed many steps of routing is the last."""
         octets, costly = MOVED_OCTETS, self._costly
         for _ in range(min(MOVED, len(self.waiting))):
@@ -712,7 +714,7 @@ class Letters:
             if octets <= 0 or self._costly < costly:
                 return
 
-    def of(self, entry: Entry) -> Sequence[Queue]:
+    def of(self, entry: QueueEntry) -> Sequence[Queue]:
         """Returns the queues found by the alternate exchange of the queue, or else by the alternate of that exchange.
 
         An exchange that refuses to route it finds none, since there is no publisher to notify.
@@ -733,7 +735,7 @@ class Letters:
         return ()
 
 
-def takes_letter(queue: Queue, entry: Entry) -> bool:
+def takes_letter(queue: Queue, entry: QueueEntry) -> bool:
     """Returns whether a queue accepts a dead letter routed to it.
 
     The queue from which it comes does not, nor does one with no-local whose user published it.

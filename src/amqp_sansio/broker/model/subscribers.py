@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.message import Entry, Message
+    from amqp_sansio.broker.model.message import Message, QueueEntry
     from amqp_sansio.broker.model.queue import Queue
 
 
@@ -78,7 +78,7 @@ class Consumer(Protocol):
         """Whether it has a selector: it browses the queue itself, and takes what it `selects`."""
         ...
 
-    def selects(self, entry: Entry) -> bool:
+    def selects(self, entry: QueueEntry) -> bool:
         """Returns whether its selector matches the message; only called if it is selective."""
         ...
 
@@ -97,7 +97,7 @@ class Consumer(Protocol):
         """The owner of the subscription, by which queues are exclusive."""
         ...
 
-    def offer(self, entry: Entry) -> bool:
+    def offer(self, entry: QueueEntry) -> bool:
         """Takes the message, already acquired when `acquires`; False, which puts it back, when it cannot.
 
         A consumer that returned False is not asked again before `Queue.wake`.  It may settle the message at once, and leave the
@@ -114,7 +114,7 @@ class Consumer(Protocol):
         """Its octets of credit, too few for the message it refused last; None when it refused for another reason."""
         ...
 
-    def size(self, entry: Entry) -> int:
+    def size(self, entry: QueueEntry) -> int:
         """Returns the octets that its credit counts for the message."""
         ...
 
@@ -235,7 +235,7 @@ class SmallCredit:
         """Removes a consumer whose credit has changed, or that is gone."""
         self.consumers.pop(consumer, None)
 
-    def largest(self, entry: Entry) -> Consumer | None:
+    def largest(self, entry: QueueEntry) -> Consumer | None:
         """Removes and returns the consumer with the most octets, if they suffice for the message."""
         while self._heap:
             octets, number, consumer = self._heap[0]

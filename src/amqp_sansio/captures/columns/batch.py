@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from amqp_sansio.captures.columns.heads import Bytes, Ints, Records, gathered, sliced, words
+from amqp_sansio.captures.columns.heads import Bytes, Ints, RecordHeads, gathered, sliced, words
 from amqp_sansio.captures.columns.segments import groups, ports
-from amqp_sansio.captures.columns.strangers import HEAD_OCTETS, Spoken, strange
+from amqp_sansio.captures.columns.strangers import HEAD_OCTETS, ForeignPackets, strange
 from amqp_sansio.captures.columns.tables import arrow_schema
 from amqp_sansio.captures.layers import LeftOut, host
 from amqp_sansio.captures.tables import Column, Type
@@ -72,7 +72,7 @@ class Parsed:
     """
 
     def __init__(
-        self, octets: Octets, found: Records, capture: str, file_id: int, base: int = 0, left_out: LeftOut | None = None
+        self, octets: Octets, found: RecordHeads, capture: str, file_id: int, base: int = 0, left_out: LeftOut | None = None
     ) -> None:
         self._octets: Final = octets
         self._found: Final = found
@@ -114,7 +114,7 @@ class Parsed:
         order = np.argsort(keys.astype(np.uint16), kind="stable")
         columns = keys, sports, dports, sequences, flags, lengths, heads
         found = np.zeros(len(self), np.bool_)
-        found[order] = strange(Spoken(*[column[order] for column in columns]), ports)
+        found[order] = strange(ForeignPackets(*[column[order] for column in columns]), ports)
         return found
 
     def batch(self, columns: Iterable[Column]) -> pa.RecordBatch:

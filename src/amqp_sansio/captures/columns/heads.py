@@ -21,7 +21,7 @@ HEAD_OCTETS: Final = 96
 """Octets examined of a packet: link layer with eight VLAN tags, and the IP header without its options."""
 
 
-class Records(NamedTuple):
+class RecordHeads(NamedTuple):
     """The headers of records, one entry each: offsets of the record and its packet in the walked octets, octets captured and on
     the wire, time in ns, LINKTYPE or UNDESCRIBED.  `wrong` has the fault of each bad record, by index.  `latest` is the latest
     time in the file up to each record, those of bad ones left out.  Files are merged by it: packets of a file keep its order
@@ -76,7 +76,7 @@ def edges_of(keys: Ints) -> Ints:
     return np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1, [len(keys)])) if len(keys) else np.zeros(1, np.int64)
 
 
-def records(octets: Octets, walk: Walk, positions: list[int], latest: int = NO_TIME) -> Records:
+def records(octets: Octets, walk: Walk, positions: list[int], latest: int = NO_TIME) -> RecordHeads:
     """Parses the headers of the records at these positions; `latest` is the latest time in the file before them."""
     at = np.array(positions, np.int64)
     if isinstance(walk, PcapWalk):
@@ -90,16 +90,16 @@ def _so_far(times: Ints, latest: int) -> Ints:
     return found
 
 
-def _pcap(octets: Octets, walk: PcapWalk, at: Ints, latest: int) -> Records:
+def _pcap(octets: Octets, walk: PcapWalk, at: Ints, latest: int) -> RecordHeads:
     fields = gathered(octets, at, RECORD_OCTETS).view(walk.order + "u4").astype(np.int64)
     time = fields[:, 0] * 1_000_000_000 + fields[:, 1] * walk.unit
     captured = fields[:, 2]
     original = np.maximum(fields[:, 3], captured)
     link = np.full(len(at), walk.link, np.int64)
-    return Records(at, at + RECORD_OCTETS, captured, original, time, link, {}, _so_far(time, latest))
+    return RecordHeads(at, at + RECORD_OCTETS, captured, original, time, link, {}, _so_far(time, latest))
 
 
-def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints, latest: int) -> Records:
+def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints, latest: int) -> RecordHeads:
     rows = gathered(octets, at, 28)
     u2, u4 = walk.order + "u2", walk.order + "u4"
     kind, total = words(rows, 0, u4), words(rows, 4, u4)
@@ -135,7 +135,7 @@ def _pcapng(octets: Octets, walk: PcapngWalk, at: Ints, latest: int) -> Records:
     time[simple] = 0
     good = time.copy()
     good[list(wrong)] = NO_TIME
-    return Records(at, at + 8 + fixed, captured, np.maximum(original, captured), time, link, wrong, _so_far(good, latest))
+    return RecordHeads(at, at + 8 + fixed, captured, np.maximum(original, captured), time, link, wrong, _so_far(good, latest))
 
 
 def _times(interfaces: Sequence[Interface], which: Ints, high: Ints, low: Ints) -> Ints:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from amqp_sansio.captures.columns.heads import Ints
-from amqp_sansio.captures.columns.replay import Records
+from amqp_sansio.captures.columns.replay import TableRecords
 from amqp_sansio.captures.columns.tables import schema_of
 from amqp_sansio.errors.core import many
 
@@ -80,7 +80,7 @@ class Lateness:
         late = pc.and_(pc.less(packets.column("ts_ns"), self._before), pc.is_null(packets.column("note")))
         self._found.append(_summed(named.filter(late)))
 
-    def records(self, spoken: bool) -> Iterator[Records]:
+    def records(self, spoken: bool) -> Iterator[TableRecords]:
         """Yields what came too late, by file.
 
         `spoken`: AMQP is on these ports, by the packets before or by these: when the beginning of a connection comes too late,
@@ -88,7 +88,7 @@ class Lateness:
         """
         for batch in self._found:
             if spoken and batch.num_rows:
-                yield Records(LATE, batch)
+                yield TableRecords(LATE, batch)
 
 
 def _summed(packets: pa.Table) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from amqp_sansio.captures.columns.end_to_end import write_end_to_end
 from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.process import rarely
 from amqp_sansio.captures.columns.runner import records_of
-from amqp_sansio.captures.columns.store import Outcome, opened, outcome, publish
+from amqp_sansio.captures.columns.store import PublishedTables, opened, outcome, publish
 from amqp_sansio.captures.columns.writer import Writer
 from amqp_sansio.captures.errors import told
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -26,7 +26,7 @@ def run(
     plan: ReplayOptions | None = None,
     progress: Callable[[str, int], None] = lambda path, octets: None,
     file_octets: int = FILE_OCTETS,
-) -> Outcome:
+) -> PublishedTables:
     """Analyzes captures (files, folders, patterns) and publishes the tables in the folder `out`, replacing those of an earlier
     run.
 

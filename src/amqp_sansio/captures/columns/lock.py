@@ -27,7 +27,7 @@ LOCK: Final = "_LOCK.json"
 """The file, directly in the folder; removed at the end of a run."""
 
 
-class Lock:
+class RunLock:
     """The lock of one run on one folder.  Raises PlaceError, which names the run that holds it."""
 
     def __init__(self, name: str, place: Located) -> None:

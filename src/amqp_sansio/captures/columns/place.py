@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from pyarrow import fs
 
-from amqp_sansio.captures.columns.lock import Lock
+from amqp_sansio.captures.columns.lock import RunLock
 from amqp_sansio.captures.errors import PlaceError
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.tables import END_TO_END, TABLES
@@ -50,7 +50,7 @@ class Place:
         self._place: Final = located(folder)
         self._system: Final = self._place.system
         self._root: Final = self._place.path
-        self._lock: Final = Lock(self.name, self._place)
+        self._lock: Final = RunLock(self.name, self._place)
         self._work = f"{self._root}/{WORK}{_unique()}"
 
     @property

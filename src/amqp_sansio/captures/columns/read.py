@@ -32,7 +32,7 @@ FILTERED: Final = ("capture", "file_id", "offset", "ts_ns", "connection", "src",
 """The columns that can be tested: the cheap ones."""
 
 
-class Filter(NamedTuple):
+class ColumnFilter(NamedTuple):
     """A column, an operator of OPERATORS and a value (several for "in"); `negated`: it must not hold.  null matches only
     "null"."""
 
@@ -42,7 +42,7 @@ class Filter(NamedTuple):
     negated: bool = False
 
 
-def chosen(filters: Sequence[Filter], column: Callable[[str], pa.Array]) -> NDArray[np.bool_]:
+def chosen(filters: Sequence[ColumnFilter], column: Callable[[str], pa.Array]) -> NDArray[np.bool_]:
     """Returns which rows satisfy all filters; `column` returns a column by name."""
     masks = []
     for each in filters:
@@ -63,7 +63,7 @@ BATCH_ROWS: Final = 20_000
 def read_split(
     split: Split,
     columns: tuple[Column, ...] = PACKETS,
-    filters: Sequence[Filter] = (),
+    filters: Sequence[ColumnFilter] = (),
     rows: int = BATCH_ROWS,
     ports: Sequence[int] | None = None,
 ) -> Generator[pa.RecordBatch, None, int]:

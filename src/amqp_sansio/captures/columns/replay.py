@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.tables import Common, Commons, message_batch, table_batch, transfer_batch
-from amqp_sansio.captures.conversation import Heard, observers
-from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.conversation import LocatedEvent, observers
+from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
-from amqp_sansio.captures.replay.rows import Properties, Row, Rows, packet_number
+from amqp_sansio.captures.replay.rows import HeaderColumns, Row, Rows, packet_number
 from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.tcp import ACK
 from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.layouts.layout import Headers
+from amqp_sansio.wire.layouts.layout import HeaderDecoder
 
 R = TypeVar("R")
 
@@ -35,7 +35,7 @@ BATCH_ROWS: Final = 8192
 """The most rows of one batch."""
 
 
-class Records(NamedTuple):
+class TableRecords(NamedTuple):
     """Rows of one table."""
 
     table: str
@@ -54,7 +54,7 @@ class _Waiting(Generic[R]):
         self._rows: list[R] = []
         self._commons: list[tuple[Common, int]] = []
 
-    def add(self, common: Common, rows: Sequence[R]) -> Iterator[Records]:
+    def add(self, common: Common, rows: Sequence[R]) -> Iterator[TableRecords]:
         """Adds rows of one connection; yields full batches."""
         at = 0
         while at < len(rows):
@@ -65,12 +65,12 @@ class _Waiting(Generic[R]):
             if len(self._rows) == BATCH_ROWS:
                 yield from self.rest()
 
-    def rest(self) -> Iterator[Records]:
+    def rest(self) -> Iterator[TableRecords]:
         """Yields the waiting rows as a batch."""
         rows, commons = self._rows, self._commons
         if rows:
             self._rows, self._commons = [], []
-            yield Records(self._table, self._make(commons, rows))
+            yield TableRecords(self._table, self._make(commons, rows))
 
 
 class Gathered:
@@ -91,7 +91,7 @@ class Gathered:
             self._every.append(_Waiting("commands", rows.transfers, transfer_batch))
         if "messages" in wanted:
             self._every.append(_Waiting("messages", rows.messages, message_batch))
-        self._made: list[Records] = []
+        self._made: list[TableRecords] = []
 
     def take(self, common: Common) -> None:
         """Takes the contents of `rows`, which belong to the connection with this capture, broker and id."""
@@ -100,12 +100,12 @@ class Gathered:
                 self._made += waiting.add(common, waiting.found)
         self.rows.clear()
 
-    def full(self) -> list[Records]:
+    def full(self) -> list[TableRecords]:
         """Returns the full batches."""
         made, self._made = self._made, []
         return made
 
-    def rest(self) -> list[Records]:
+    def rest(self) -> list[TableRecords]:
         """Returns everything that was taken."""
         for waiting in self._every:
             self._made += waiting.rest()
@@ -153,8 +153,8 @@ class ConnectionReplay:
         make = observers(options.strict, "frames" in options.tables, dialects)
         self._listener: Final = Listener(make, self._heard, self._ended, options.ports)
         self._listener.floors = False
-        self._headers: Headers[Properties] | None = None
-        self._recorders: dict[Talk, Recorder] = {}  # one at most: that of the connection that is open
+        self._headers: HeaderDecoder[HeaderColumns] | None = None
+        self._recorders: dict[AmqpFlow, Recorder] = {}  # one at most: that of the connection that is open
         self._order = 0
         self._capture = ""
         self._ends: Ends | None = None
@@ -184,7 +184,7 @@ class ConnectionReplay:
         """The server's port of an open connection that can be read from its middle; 0 when there is none."""
         return max([recorder.waking_port for recorder in self._recorders.values()], default=0)
 
-    def feed(self, packets: pa.RecordBatch) -> list[Records]:
+    def feed(self, packets: pa.RecordBatch) -> list[TableRecords]:
         """Takes the next packets."""
         for stretch in _by_file(packets):
             self._hear(stretch)
@@ -211,7 +211,7 @@ class ConnectionReplay:
         rows = self._listed(packets, ends)
         self._listen(rows, ends, 0, count, noted, paths)
 
-    def hear(self, packets: Packets, start: int, stop: int, capture: str, ends: Ends) -> list[Records]:
+    def hear(self, packets: Packets, start: int, stop: int, capture: str, ends: Ends) -> list[TableRecords]:
         """Takes the next packets of this connection, from index `start` up to `stop`, all of one file and without notes.
 
         `ends` are both addresses, as octets, and ports, the lower first.
@@ -288,29 +288,29 @@ class ConnectionReplay:
             sides = np.array([each != self._first for each in packets.column("src").to_pylist()], np.int64)
         return listed(packets, sides)
 
-    def finish(self) -> list[Records]:
+    def finish(self) -> list[TableRecords]:
         """Ends it; returns the rows of what is open."""
         self._listener.finish()
         self._flush()
         return self._take()
 
-    def expire(self, why: str) -> list[Records]:
+    def expire(self, why: str) -> list[TableRecords]:
         """Ends it like `finish`, after a long silence: a note (`capture.idle`) gives `why` for what neither side ended."""
         self._idle = why
         return self.finish()
 
-    def _heard(self, talk: Talk, heard: Heard) -> None:
+    def _heard(self, flow: AmqpFlow, heard: LocatedEvent) -> None:
         """Takes the first observation of a connection, or of one that was restored; then it reports to its recorder."""
-        recorder = self._recorders.get(talk)
+        recorder = self._recorders.get(flow)
         if recorder is None:
-            recorder = self._recorders[talk] = Recorder(talk, self._rows, self.options, self._capture)
-        self._headers = talk.conversation.report_to(recorder, self._headers, self.options.body_head)
+            recorder = self._recorders[flow] = Recorder(flow, self._rows, self.options, self._capture)
+        self._headers = flow.conversation.report_to(recorder, self._headers, self.options.body_head)
         recorder.hear(heard)
 
-    def _ended(self, talk: Talk) -> None:
-        recorder = self._recorders.pop(talk, None)
+    def _ended(self, flow: AmqpFlow) -> None:
+        recorder = self._recorders.pop(flow, None)
         if recorder is None:
-            recorder = Recorder(talk, self._rows, self.options, self._capture)
+            recorder = Recorder(flow, self._rows, self.options, self._capture)
         recorder.finish(self._idle)
         self._gathered.take(recorder.common)
 
@@ -343,8 +343,8 @@ class ConnectionReplay:
 
     def snapshot(self) -> bytes:
         """Returns its state as octets that `restore` takes in any process with the same version of the encoding."""
-        for talk in self._recorders:
-            talk.conversation.tidy()
+        for flow in self._recorders:
+            flow.conversation.tidy()
         own = self._recorders, self._order, self._capture, self._ends, self._first, self._key, self.latest_ns
         return write((self._listener.state(), own), self._given())
 
@@ -455,30 +455,30 @@ def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: P
     Returns the index of the first one that is not, which is for `Listener.segment`.  `order` is the number of the packet before
     the one at `at`.
     """
-    talk = listener.steady(key)
-    if talk is None:
+    flow = listener.steady(key)
+    if flow is None:
         return at
     here = at
     while here < count:
-        stop, need = _plain(talk, packets, here, min(here + LOOKED_AT, count))
+        stop, need = _plain(flow, packets, here, min(here + LOOKED_AT, count))
         if stop == here:
             return here
-        behind = _hear(listener, talk, packets, here, stop, order - at)
+        behind = _hear(listener, flow, packets, here, stop, order - at)
         for side in (0, 1):
             acked = int(need[side, : behind - here].max(initial=_NEVER))
-            if acked > talk.sides[side].acked:
-                talk.sides[side].acked = acked
+            if acked > flow.sides[side].acked:
+                flow.sides[side].acked = acked
         if behind < stop or behind == here:
             return behind
         here = behind
     return here
 
 
-def _plain(talk: Talk, packets: Packets, here: int, stop: int) -> tuple[int, Ints]:
+def _plain(flow: AmqpFlow, packets: Packets, here: int, stop: int) -> tuple[int, Ints]:
     """Returns the index after the plain packets from `here` on, and how far each of them acknowledges either side."""
     sides = packets.sides[here:stop]
     said = packets.said[:, here:stop]
-    first, second = talk.sides
+    first, second = flow.sides
     # each side's offset as of the first packet of the batch
     begun = first.position - int(said[0, 0]), second.position - int(said[1, 0])
     zero = first.first + begun[0], second.first + begun[1]
@@ -493,15 +493,15 @@ def _plain(talk: Talk, packets: Packets, here: int, stop: int) -> tuple[int, Int
     need = np.full((2, len(sides)), _NEVER, np.int64)
     need[0] = np.where(acknowledges & speaking, away + other + begun[0], _NEVER)
     need[1] = np.where(acknowledges & ~speaking, away + other + begun[1], _NEVER)
-    silent = _silent(talk, packets, here, stop)
+    silent = _silent(flow, packets, here, stop)
     if silent is not None:
         odd |= silent
     return here + int(odd.argmax()) if odd.any() else stop, need
 
 
-def _silent(talk: Talk, packets: Packets, here: int, stop: int) -> NDArray[np.bool_] | None:
+def _silent(flow: AmqpFlow, packets: Packets, here: int, stop: int) -> NDArray[np.bool_] | None:
     """Returns before which packets a side was silent for longer than heartbeats allow; None: before none."""
-    patience, *last = talk.conversation.patience()
+    patience, *last = flow.conversation.patience()
     times = packets.times[here:stop]
     if not patience or int(times.max()) - min(last) <= patience:
         return None
@@ -514,15 +514,15 @@ def _silent(talk: Talk, packets: Packets, here: int, stop: int) -> NDArray[np.bo
     return silent
 
 
-def _hear(listener: Listener, talk: Talk, packets: Packets, here: int, stop: int, order: int) -> int:
+def _hear(listener: Listener, flow: AmqpFlow, packets: Packets, here: int, stop: int, order: int) -> int:
     """Replays plain packets, run by run (what one side sends until the other one sends).  Returns the index after them, which
     is before `stop` where packets have to come one by one."""
-    conversation = talk.conversation
+    conversation = flow.conversation
     sizes = packets.lengths[here:stop]
     spoken = np.flatnonzero(sizes)
     files, places, times = packets.files, packets.places, packets.times
     if not len(spoken):
-        _skip(listener, talk, packets, here, stop, order, [0, 0])
+        _skip(listener, flow, packets, here, stop, order, [0, 0])
         return stop
     sides = packets.sides[here:stop][spoken]
     turns = np.flatnonzero(sides[1:] != sides[:-1]) + 1
@@ -558,7 +558,7 @@ def _hear(listener: Listener, talk: Talk, packets: Packets, here: int, stop: int
         if behind != stop:
             break
     if behind > here:
-        _skip(listener, talk, packets, here, behind, order, heard)
+        _skip(listener, flow, packets, here, behind, order, heard)
     return behind
 
 
@@ -571,17 +571,17 @@ def _fitting(begins: list[int], times: list[int], begin: int, end: int) -> int:
     return end
 
 
-def _skip(listener: Listener, talk: Talk, packets: Packets, here: int, behind: int, order: int, octets: list[int]) -> None:
+def _skip(listener: Listener, flow: AmqpFlow, packets: Packets, here: int, behind: int, order: int, octets: list[int]) -> None:
     """Counts packets that were replayed here, with the octets of each side."""
     last = behind - 1
     time = int(packets.times[last])
     number = packet_number(order + behind, int(packets.files[last]), int(packets.places[last]))
     times = packets.times[here:behind]
-    steps = np.diff(times, prepend=talk.last)
+    steps = np.diff(times, prepend=flow.last)
     if steps.min() < 0:
         back = np.flatnonzero(steps < 0)
         first = here + int(back[0])
         at = packet_number(order + first + 1, int(packets.files[first]), int(packets.places[first]))
-        talk.went_back(-int(steps.min()), at, int(packets.times[first]), int(packets.sides[first]), len(back))
+        flow.went_back(-int(steps.min()), at, int(packets.times[first]), int(packets.sides[first]), len(back))
     listener.skip(behind - here, number, time)
-    talk.skip(behind - here, (octets[0], octets[1]), number, time)
+    flow.skip(behind - here, (octets[0], octets[1]), number, time)

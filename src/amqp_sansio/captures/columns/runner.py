@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from amqp_sansio.captures.columns.bundles import ORDER
 from amqp_sansio.captures.columns.heads import Ints, edges_of
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.columns.replay import ConnectionReplay, Ends, Gathered, Records, ends_of, listed
+from amqp_sansio.captures.columns.replay import ConnectionReplay, Ends, Gathered, TableRecords, ends_of, listed
 from amqp_sansio.captures.columns.strangers import spoken, strange
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -29,8 +29,8 @@ ENDS: Final = ("src", "sport", "dst", "dport")
 def heard(
     packets: pa.RecordBatch,
     replay_of: Callable[[int], ConnectionReplay],
-    behind: Callable[[int, ConnectionReplay], list[Records]],
-) -> Iterator[Records]:
+    behind: Callable[[int, ConnectionReplay], list[TableRecords]],
+) -> Iterator[TableRecords]:
     """Yields the records that packets produce, which are sorted by connection, and in order within each.
 
     `replay_of` returns the replay of a connection by its number; `behind` is called when it has processed its part.
@@ -61,7 +61,7 @@ def heard(
         yield from behind(key, replay)
 
 
-def heard_in_order(batches: Iterable[pa.RecordBatch], options: ReplayOptions, gathered: Gathered) -> Iterator[Records]:
+def heard_in_order(batches: Iterable[pa.RecordBatch], options: ReplayOptions, gathered: Gathered) -> Iterator[TableRecords]:
     """Yields the records of packets that come in `bundles.ORDER`, connection after connection; replays many at once."""
     going: dict[int, ConnectionReplay] = {}
     last = 0
@@ -71,7 +71,7 @@ def heard_in_order(batches: Iterable[pa.RecordBatch], options: ReplayOptions, ga
             going[key] = ConnectionReplay(options, gathered)
         return going[key]
 
-    def behind(key: int, replay: ConnectionReplay) -> list[Records]:
+    def behind(key: int, replay: ConnectionReplay) -> list[TableRecords]:
         if key == last:  # it may go on
             return []
         del going[key]
@@ -142,7 +142,7 @@ class Runner:
         self._to_merge: list[pa.RecordBatch] = []
         self._over = False
 
-    def feed(self, batch: pa.RecordBatch) -> Iterator[Records]:
+    def feed(self, batch: pa.RecordBatch) -> Iterator[TableRecords]:
         """Takes packets of any connections, in the order of the files."""
         if len(self._merging):
             merging = pc.is_in(batch.column("connection"), value_set=self._merging)
@@ -157,7 +157,7 @@ class Runner:
         self._waiting.append(batch)
         self._octets += batch.nbytes
 
-    def finish(self) -> Iterator[Records]:
+    def finish(self) -> Iterator[TableRecords]:
         """Ends it: there are no more packets."""
         self._over = True
         yield from self._pour()
@@ -166,7 +166,7 @@ class Runner:
             yield from replay.finish()
         yield from self._gathered.rest()
 
-    def _pour(self) -> Iterator[Records]:
+    def _pour(self) -> Iterator[TableRecords]:
         """Replays all waiting packets."""
         if not self._waiting:
             return
@@ -177,7 +177,7 @@ class Runner:
         if len(order):
             yield from heard(packets.take(pa.array(order)), self._replay, self._behind)
 
-    def _merge(self) -> Iterator[Records]:
+    def _merge(self) -> Iterator[TableRecords]:
         """Replays the packets of connections that are in several files at the same time."""
         if not self._to_merge:
             return
@@ -198,7 +198,7 @@ class Runner:
                 found.recall(asleep)
         return found
 
-    def _behind(self, key: int, replay: ConnectionReplay) -> list[Records]:
+    def _behind(self, key: int, replay: ConnectionReplay) -> list[TableRecords]:
         """Called after a connection has processed its part of the waiting packets."""
         if self._over:
             del self._awake[key]
@@ -221,7 +221,7 @@ def records_of(
     paths: Sequence[str],
     options: ReplayOptions,
     progress: Callable[[str, int], None] = lambda path, octets: None,
-) -> Iterator[Records]:
+) -> Iterator[TableRecords]:
     """Yields the rows of all tables of these captures.  `progress` is called with a file and how many (decompressed) octets of
     it have been read.
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, Records, gathered, words
+from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, RecordHeads, gathered, words
 from amqp_sansio.captures.layers import (
     AUTHENTICATION,
     CUT,
@@ -57,7 +57,7 @@ NO_INTERFACE: Final = "the section has not described the interface that it names
 _INNER: Final = (0x0800, 0x86DD, 0x6558)
 
 
-class Group(NamedTuple):
+class SegmentGroup(NamedTuple):
     """Segments in IP packets of one version.  `row` is the index of the record; `start` and `end` locate the TCP segment in the
     packet, by its IP header; addresses are rows of 4 or 16 octets."""
 
@@ -82,7 +82,7 @@ class Ports(NamedTuple):
     cut: Ints
 
 
-def groups(octets: Octets, found: Records, left_out: LeftOut | None = None) -> list[Group]:
+def groups(octets: Octets, found: RecordHeads, left_out: LeftOut | None = None) -> list[SegmentGroup]:
     """Returns every TCP segment; `left_out` counts what is not read."""
     heads = gathered(octets, found.start, HEAD_OCTETS)
     left_out = left_out or LeftOut()
@@ -91,14 +91,14 @@ def groups(octets: Octets, found: Records, left_out: LeftOut | None = None) -> l
     deepest = int(at.max(initial=0))
     if deepest > _DEEP:
         heads = gathered(octets, found.start, deepest + HEAD_OCTETS - _DEEP)
-    made: list[Group] = []
+    made: list[SegmentGroup] = []
     for place in np.unique(at).tolist():
         if place >= 0:
             made += _at(octets, heads, found, np.nonzero(at == place)[0], place, left_out)
     return [group for group in made if len(group.row)]
 
 
-def _follow(octets: Octets, heads: Bytes, found: Records, at: Ints, left_out: LeftOut) -> None:
+def _follow(octets: Octets, heads: Bytes, found: RecordHeads, at: Ints, left_out: LeftOut) -> None:
     """Replaces the position of each tunnel by that of its innermost IP packet, one packet at a time."""
     for place in np.unique(at).tolist():
         if place < 0:
@@ -135,7 +135,7 @@ def _in_udp(heads: Bytes, at: Ints) -> NDArray[np.bool_]:
     return found
 
 
-def _starts(octets: Octets, heads: Bytes, found: Records, left_out: LeftOut) -> Ints:
+def _starts(octets: Octets, heads: Bytes, found: RecordHeads, left_out: LeftOut) -> Ints:
     """Returns where the IP packet starts, for each record; negative where there is none."""
     if not len(found.link):
         return found.link
@@ -192,11 +192,11 @@ def _after_type(heads: Bytes, captured: Ints, active: NDArray[np.bool_], at: int
     return start
 
 
-def _at(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int, left_out: LeftOut) -> list[Group]:
+def _at(octets: Octets, heads: Bytes, found: RecordHeads, rows: Ints, at: int, left_out: LeftOut) -> list[SegmentGroup]:
     """Returns the segments in the IP packets that start at this offset of their packets."""
     rows = rows[found.captured[rows] >= at + 20]
     version = heads[rows, at] >> 4
-    made: list[Group] = []
+    made: list[SegmentGroup] = []
     four = rows[version == 4]
     if len(four):
         made.append(_four(octets, heads[four], found, four, at, left_out))
@@ -206,7 +206,7 @@ def _at(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int, left_
     return made
 
 
-def _four(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int, left_out: LeftOut) -> Group:
+def _four(octets: Octets, heads: Bytes, found: RecordHeads, rows: Ints, at: int, left_out: LeftOut) -> SegmentGroup:
     length = (heads[:, at].astype(np.int64) & 15) * 4
     tcp = (heads[:, at + 9] == _TCP) & (length >= 20)
     later = tcp & ((words(heads, at + 6, ">u2") & 0x1FFF) != 0)
@@ -219,17 +219,17 @@ def _four(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int, lef
         inside = _alone(octets, found, int(rows[index]), at)
         if inside is not None:
             tcp[index], start[index] = True, inside.start
-    group = Group(rows, source, target, start, end)
+    group = SegmentGroup(rows, source, target, start, end)
     return group if tcp.all() else _only(group, tcp)
 
 
-def _alone(octets: Octets, found: Records, row: int, at: int) -> TcpIn | None:
+def _alone(octets: Octets, found: RecordHeads, row: int, at: int) -> TcpIn | None:
     """Finds the segment of one packet with chained headers."""
     place, captured = int(found.start[row]), int(found.captured[row])
     return tcp_in(bytes(octets[place : place + captured]), at, int(found.original[row]))
 
 
-def _six(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int, left_out: LeftOut) -> Group:
+def _six(octets: Octets, heads: Bytes, found: RecordHeads, rows: Ints, at: int, left_out: LeftOut) -> SegmentGroup:
     length = words(heads, at + 4, ">u2")
     start = np.full(len(rows), at + 40, np.int64)
     end = np.where(length > 0, at + 40 + length, found.original[rows])
@@ -241,10 +241,12 @@ def _six(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int, left
         elif inside is not None:
             tcp[index] = True
             start[index], end[index] = inside.start, inside.end
-    return _only(Group(rows, heads[:, at + 8 : at + 24], heads[:, at + 24 : at + 40], start, end), tcp)
+    return _only(SegmentGroup(rows, heads[:, at + 8 : at + 24], heads[:, at + 24 : at + 40], start, end), tcp)
 
 
-def ports(octets: Octets, found: Records, group: Group, left_out: LeftOut | None = None) -> tuple[Group, Ports]:
+def ports(
+    octets: Octets, found: RecordHeads, group: SegmentGroup, left_out: LeftOut | None = None
+) -> tuple[SegmentGroup, Ports]:
     """Parses the TCP headers of a group, and drops segments without a complete one; `left_out` counts truncated packets."""
     rows = group.row
     there = group.start + 14 <= found.captured[rows]
@@ -269,5 +271,5 @@ def ports(octets: Octets, found: Records, group: Group, left_out: LeftOut | None
     return group, Ports(first, second, words(heads, 4, ">u4"), words(heads, 8, ">u4"), flags, begin, stop, cut)
 
 
-def _only(group: Group, chosen: NDArray[np.bool_]) -> Group:
-    return Group(group.row[chosen], group.source[chosen], group.target[chosen], group.start[chosen], group.end[chosen])
+def _only(group: SegmentGroup, chosen: NDArray[np.bool_]) -> SegmentGroup:
+    return SegmentGroup(group.row[chosen], group.source[chosen], group.target[chosen], group.start[chosen], group.end[chosen])

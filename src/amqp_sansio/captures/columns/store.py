@@ -48,7 +48,7 @@ class Damage:
 
 
 @frozen
-class Findings:
+class FindingCounts:
     """Rows per level, the first unreadable places of captures in order, and deliveries without a latency because, by the
     recorded times, they ended before their publication began."""
 
@@ -57,7 +57,7 @@ class Findings:
     early: int = 0
 
 
-def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Findings:
+def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> FindingCounts:
     """Returns the findings in these files, in the file system of `place`; holds only counts and the listed places."""
     levels: dict[str, int] = {}
     damage: list[Damage] = []
@@ -73,7 +73,7 @@ def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Fin
         for batch in rows_in(system, path, about):
             rows = batch.filter(pc.equal(batch.column("level"), DAMAGE)).to_pylist()
             damage = sorted([*damage, *(Damage(row["capture"], row["file_offset"] or 0, row["text"]) for row in rows)])[:named]
-    return Findings(levels, tuple(damage), early)
+    return FindingCounts(levels, tuple(damage), early)
 
 
 def _nulls(system: fs.FileSystem, path: str, name: str) -> int:
@@ -85,7 +85,7 @@ def _nulls(system: fs.FileSystem, path: str, name: str) -> int:
 
 
 @frozen
-class Outcome:
+class PublishedTables:
     """What was published, and how long it took in seconds.
 
     `rows` per table, the number of `files` and their `octets`; `findings` are the rows of `violations` by level, `damage` the
@@ -105,15 +105,15 @@ class Outcome:
 
 
 def outcome(
-    out: str, plan: ReplayOptions, files: Sequence[Written], findings: Findings, began: float, late: Sequence[Late] = ()
-) -> Outcome:
+    out: str, plan: ReplayOptions, files: Sequence[Written], findings: FindingCounts, began: float, late: Sequence[Late] = ()
+) -> PublishedTables:
     """Returns the outcome for files published in `out`; `began` is the start of the run by `time.monotonic`."""
     rows = dict.fromkeys([*plan.tables, *joined_of(plan)], 0)
     for file in files:
         rows[file.table] += file.rows
     octets = sum(file.octets for file in files)
     seconds = time.monotonic() - began
-    return Outcome(out, rows, len(files), octets, findings.levels, seconds, findings.damage, late, findings.early)
+    return PublishedTables(out, rows, len(files), octets, findings.levels, seconds, findings.damage, late, findings.early)
 
 
 NAMED_CAPTURES: Final = 1000
@@ -144,7 +144,7 @@ def publish(
     plan: ReplayOptions,
     engine: Engine,
     join: Callable[[Sequence[Written]], list[Written]],
-) -> tuple[list[Written], Findings]:
+) -> tuple[list[Written], FindingCounts]:
     """Publishes the files of a run, an empty file for each table without any, and what `join` makes of messages; returns all
     files, and the findings in `violations`.
 

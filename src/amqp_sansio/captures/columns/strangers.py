@@ -22,7 +22,7 @@ _MASK: Final = 0xFFFFFFFF
 _WINDOW: Final = 1 << 30
 
 
-class Spoken(NamedTuple):
+class ForeignPackets(NamedTuple):
     """The fields of packets, sorted by connection and in order within each.  `lengths` are octets of payload, `heads` the first
     HEAD_OCTETS of them as one number, with arbitrary octets after a shorter one."""
 
@@ -35,7 +35,7 @@ class Spoken(NamedTuple):
     heads: Ints
 
 
-def spoken(packets: pa.RecordBatch, order: Ints) -> Spoken:
+def spoken(packets: pa.RecordBatch, order: Ints) -> ForeignPackets:
     """Returns the fields of packets, in this order."""
 
     def numbers(name: str) -> Ints:
@@ -48,10 +48,10 @@ def spoken(packets: pa.RecordBatch, order: Ints) -> Spoken:
     lengths = np.diff(begins)[order]
     first = words(gathered(b"" if octets is None else octets, begins[:-1], HEAD_OCTETS), 0, ">u4")[order]
     keys, sports, dports, sequences, flags = map(numbers, ("connection", "sport", "dport", "seq", "flags"))
-    return Spoken(keys, sports, dports, sequences, flags, lengths, first)
+    return ForeignPackets(keys, sports, dports, sequences, flags, lengths, first)
 
 
-def strange(said: Spoken, ports: Sequence[int] = ()) -> NDArray[np.bool_]:
+def strange(said: ForeignPackets, ports: Sequence[int] = ()) -> NDArray[np.bool_]:
     """Returns which packets belong to connections that are complete, from SYN to FIN or RST, and are not AMQP.
 
     Such packets make no rows: their ports were not asked for, and none of their payloads, and so neither stream, begins like a

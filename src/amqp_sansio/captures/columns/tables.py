@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import Ints
-from amqp_sansio.captures.replay.rows import PLACE_BITS, Message
-from amqp_sansio.captures.tables import COMMANDS, COMMON, MESSAGES, PACKETS, Column, Table, Type, in_ns
+from amqp_sansio.captures.replay.rows import PLACE_BITS, TransferRecord
+from amqp_sansio.captures.tables import COMMANDS, COMMON, MESSAGES, PACKETS, Column, TableSchema, Type, in_ns
 
 TIME: Final = pa.timestamp("us", "UTC")
 """The type of every column of times, which Spark, DuckDB and pandas read as a timestamp."""
@@ -88,12 +88,12 @@ _DAY_NS: Final = 86_400_000_000_000
 
 
 @cache
-def table_schema(table: Table) -> pa.Schema:
+def table_schema(table: TableSchema) -> pa.Schema:
     """Returns the Arrow schema of a table."""
     return arrow_schema(table.columns)
 
 
-def table_batch(table: Table, common: Commons, rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
+def table_batch(table: TableSchema, common: Commons, rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
     """Converts rows (without the common columns) to a batch.
 
     Ranges of ids are pairs, maps lists of pairs, times ns since 1970 UTC.
@@ -113,7 +113,7 @@ def table_batch(table: Table, common: Commons, rows: Sequence[Sequence[object]])
 
 
 @cache
-def _form(table: Table) -> tuple[pa.Schema, tuple[tuple[pa.DataType, bool], ...]]:
+def _form(table: TableSchema) -> tuple[pa.Schema, tuple[tuple[pa.DataType, bool], ...]]:
     """Returns the schema and, for each value of a row, its type and whether a nanoseconds column repeats it."""
     schema = table_schema(table)
     names = table.said[len(COMMON) :]
@@ -222,7 +222,7 @@ def _latency(end: pa.Array, last: pa.Array) -> pa.Array:
     return passed if least is None or least >= 0 else pc.if_else(pc.greater_equal(passed, 0), passed, None)
 
 
-def _places(transfers: Sequence[Message]) -> Columns:
+def _places(transfers: Sequence[TransferRecord]) -> Columns:
     packets = np.frombuffer(b"".join([each.packet.to_bytes(16, "little") for each in transfers]), "<u8")
     low, high = packets[::2], packets[1::2]
     return {
@@ -246,7 +246,7 @@ def _batch(schema: pa.Schema, common: Commons, times: pa.Array, columns: Columns
     return pa.RecordBatch.from_arrays([*arrays, *[columns[name] for name in schema.names[len(arrays) :]]], schema=schema)
 
 
-def message_batch(common: Commons, messages: Sequence[Message]) -> pa.RecordBatch:
+def message_batch(common: Commons, messages: Sequence[TransferRecord]) -> pa.RecordBatch:
     """Returns the rows of `messages`."""
     text, boolean = pa.string(), pa.bool_()
     count = len(messages)
@@ -293,7 +293,7 @@ def message_batch(common: Commons, messages: Sequence[Message]) -> pa.RecordBatc
     return _batch(_MESSAGES, common, _numbers([each.first for each in messages]), columns)
 
 
-def _heads(messages: Sequence[Message]) -> pa.Array:
+def _heads(messages: Sequence[TransferRecord]) -> pa.Array:
     heads = [each.head for each in messages]
     return pa.nulls(len(heads), pa.binary()) if heads.count(None) == len(heads) else pa.array(heads, pa.binary())
 
@@ -308,7 +308,7 @@ _FATES: Final = {
 }
 
 
-def _fates(messages: Sequence[Message], count: int) -> Columns:
+def _fates(messages: Sequence[TransferRecord], count: int) -> Columns:
     fates = [each.fate for each in messages]
     kinds = {name: _MESSAGES.field(name).type for name in _FATES}
     if fates.count(None) == count:
@@ -323,7 +323,7 @@ def _fates(messages: Sequence[Message], count: int) -> Columns:
     return columns
 
 
-def transfer_batch(common: Commons, transfers: Sequence[Message]) -> pa.RecordBatch:
+def transfer_batch(common: Commons, transfers: Sequence[TransferRecord]) -> pa.RecordBatch:
     """Returns the rows of `commands` for transfers that are complete, as far as known."""
     text = pa.string()
     count = len(transfers)

@@ -8,8 +8,7 @@ from typing import Final, Protocol
 import attrs
 
 from amqp_sansio.captures.replay.rows import Rows, passed
-from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook, Exhausted, Subscriptions
-from amqp_sansio.ledger.credit import Subscription as Entry
+from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook, Exhausted, Subscription, Subscriptions
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flush, SetFlowMode, Stop, Subscribe
 from amqp_sansio.spec.message import Flow as Grant
@@ -25,7 +24,7 @@ class Books(Protocol):
 
 
 @attrs.define(eq=False)
-class Subscription:
+class SubscriptionRecord:
     """One subscription.  `stalled` is since when a delivery has left it without credit, or None."""
 
     queue: str | None
@@ -41,7 +40,7 @@ class CreditLine:
         self._rows: Final = rows
         self._books: Final = books
         self._head: Final = head
-        self.subscriptions: dict[str, Subscription] = {}
+        self.subscriptions: dict[str, SubscriptionRecord] = {}
 
     def hear(self, time: int, command: Command) -> None:
         """Takes a command of the subscriber about credit; ignores others."""
@@ -53,7 +52,7 @@ class CreditLine:
             if len(self.subscriptions) >= SUBSCRIPTIONS:
                 del self.subscriptions[next(iter(self.subscriptions))]
             self.subscriptions.pop(name, None)
-            self.subscriptions[name] = Subscription(command.queue)
+            self.subscriptions[name] = SubscriptionRecord(command.queue)
         found = self.subscriptions.get(name)
         if found is None:
             return
@@ -102,7 +101,7 @@ class CreditLine:
         """Notes a gap: credit is unknown until the next subscribe."""
         self.subscriptions.clear()
 
-    def _entry(self, name: str) -> Entry | None:
+    def _entry(self, name: str) -> Subscription | None:
         book = self._books.subscriptions(self._head[2])
         return None if book is None else book.entries.get(name)
 
@@ -110,7 +109,7 @@ class CreditLine:
         entry = self._entry(name)
         return None if entry is None else entry.exhausted
 
-    def _ended(self, name: str, found: Subscription, time: int) -> int | None:
+    def _ended(self, name: str, found: SubscriptionRecord, time: int) -> int | None:
         """Returns for how long it was stalled, if that has ended and the clock is consistent."""
         since = found.stalled
         if since is None or self._exhausted(name):
@@ -122,7 +121,7 @@ class CreditLine:
         self,
         time: int,
         name: str,
-        found: Subscription,
+        found: SubscriptionRecord,
         event: str,
         unit: str | None = None,
         value: int | None = None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from amqp_sansio.captures.conversation import VIOLATION, Heard, Hearer, finding_of
-from amqp_sansio.captures.flows import Talk, address
+from amqp_sansio.captures.conversation import VIOLATION, Hearer, LocatedEvent, finding_of
+from amqp_sansio.captures.flows import AmqpFlow, address
 from amqp_sansio.captures.json_values import compact, fields
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import C_COMPLETED, C_LAST, Properties, Row, Rows, packet_place, place, text_of
-from amqp_sansio.captures.replay.sessions import History, Sessions
+from amqp_sansio.captures.replay.rows import C_COMPLETED, C_LAST, HeaderColumns, Row, Rows, packet_place, place, text_of
+from amqp_sansio.captures.replay.sessions import History, SessionHistory
 from amqp_sansio.captures.tables import TRANSACTIONS
 from amqp_sansio.engine.checker import Answered, Transfers
 from amqp_sansio.engine.observer import Speaker
@@ -22,7 +22,7 @@ from amqp_sansio.spec.connection import Close, Heartbeat, Open, OpenOk, StartOk,
 from amqp_sansio.spec.session import Completed, Confirmed, Flush, KnownCompleted
 from amqp_sansio.wire.segments import FIRST_FRAME, FIRST_SEGMENT, KINDS, LAST_FRAME, LAST_SEGMENT
 
-HISTORIES: Final[dict[str, type[History]]] = {"sessions": Sessions}
+HISTORIES: Final[dict[str, type[History]]] = {"sessions": SessionHistory}
 """By the name of the family (`Checker.FAMILY`).  A family without an entry gets the rows common to all."""
 
 
@@ -111,21 +111,21 @@ class Recorder(Hearer):
                  "_notes", "_opaque", "_opened", "_options", "_rows", "_talk", "_tuned", "_verbs",
                  "_vhost", "_violations", "commands", "common", "history", "transferred")  # fmt: skip
 
-    def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, capture: str) -> None:
-        self._talk: Final = talk
+    def __init__(self, flow: AmqpFlow, rows: Rows, options: ReplayOptions, capture: str) -> None:
+        self._talk: Final = flow
         self._rows: Final = rows
         self._options: Final = options
-        client = talk.conversation.client
-        key = talk.key
+        client = flow.conversation.client
+        key = flow.key
         ends = address(key[0], key[1]), address(key[2], key[3])
         self._names = ends[client], ends[1 - client]
-        mark = talk.syn[client]
+        mark = flow.syn[client]
         if mark is None:
-            mark = talk.syn[1 - client]
-        mark = talk.begun[1] if mark is None else mark
-        self.common = (capture, options.broker_of(self._names[1]), connection_id(key, talk.number, mark))
-        middle = talk.conversation.middle
-        self.history = History(talk, rows, options, {"C": middle, "S": middle})
+            mark = flow.syn[1 - client]
+        mark = flow.begun[1] if mark is None else mark
+        self.common = (capture, options.broker_of(self._names[1]), connection_id(key, flow.number, mark))
+        middle = flow.conversation.middle
+        self.history = History(flow, rows, options, {"C": middle, "S": middle})
         """Writes the rows of the channels, by the family of the dialect."""
         self._choose()
         self._controls: Final = Controls(rows)
@@ -146,7 +146,7 @@ class Recorder(Hearer):
         self._opaque: str | None = None
         """Why something could not be decoded: the first reason."""
 
-    def hear(self, heard: Heard) -> None:
+    def hear(self, heard: LocatedEvent) -> None:
         """Takes an observation."""
         said = heard.said
         kind = type(said)
@@ -165,7 +165,7 @@ class Recorder(Hearer):
         else:
             self._found(heard)
 
-    def _frame(self, heard: Heard, said: FrameSeen) -> None:
+    def _frame(self, heard: LocatedEvent, said: FrameSeen) -> None:
         flags = said.flags
         marks = [bool(flags & bit) for bit in (FIRST_SEGMENT, LAST_SEGMENT, FIRST_FRAME, LAST_FRAME)]
         kind = KINDS[said.kind] if said.kind < len(KINDS) else str(said.kind)
@@ -176,7 +176,7 @@ class Recorder(Hearer):
 
     # Commands and methods on channels.
 
-    def command(self, heard: Heard, said: CommandSeen) -> None:
+    def command(self, heard: LocatedEvent, said: CommandSeen) -> None:
         """Takes a command."""
         speaker = heard.speaker
         self._count(speaker, said.verb)
@@ -184,13 +184,13 @@ class Recorder(Hearer):
         if self.history.command(heard, said):
             self.transferred[speaker] += 1
 
-    def _method(self, heard: Heard, said: MethodSeen) -> None:
+    def _method(self, heard: LocatedEvent, said: MethodSeen) -> None:
         speaker = heard.speaker
         self._count(speaker, said.verb)
         if self.history.method(heard, said):
             self.transferred[speaker] += 1
 
-    def transfers(self, run: Transfers[Properties]) -> None:
+    def transfers(self, run: Transfers[HeaderColumns]) -> None:
         """Takes consecutive messages, as `command` would one by one."""
         count = len(run.items)
         self._count(run.speaker, run.items[0][0].command.VERB, count)
@@ -222,7 +222,7 @@ class Recorder(Hearer):
 
     # Controls.
 
-    def _control(self, heard: Heard, said: ControlSeen) -> None:
+    def _control(self, heard: LocatedEvent, said: ControlSeen) -> None:
         speaker = heard.speaker
         self._count(speaker, said.verb)
         control = said.control
@@ -246,7 +246,7 @@ class Recorder(Hearer):
 
     # Violations and notes.
 
-    def _found(self, heard: Heard) -> None:
+    def _found(self, heard: LocatedEvent) -> None:
         said = heard.said
         finding = finding_of(heard)
         if finding is None:
@@ -302,17 +302,17 @@ class Recorder(Hearer):
         self._negative += sum([_before(row[_T_COMPLETED], row[_T_END]) for row in rows.by_table["transactions"]])
 
     @property
-    def time_back(self) -> Heard | None:
+    def time_back(self) -> LocatedEvent | None:
         """Returns a note where time went back in the capture of the connection, once it is over."""
-        talk = self._talk
-        back = talk.back
+        flow = self._talk
+        back = flow.back
         if back is None:
             return None
         often = "once" if back.often == 1 else f"{back.often} times"
         lost = "1 latency is" if self._negative == 1 else f"{self._negative} latencies are"
         text = f"the time of packets goes back {often}, by up to {back.most / 1e9:.6f} s; {lost} left out"
-        speaker: Speaker = "C" if back.side == talk.conversation.client else "S"
-        return Heard(back.packet, back.time, speaker, Note("capture.time", text), 0, 0)
+        speaker: Speaker = "C" if back.side == flow.conversation.client else "S"
+        return LocatedEvent(back.packet, back.time, speaker, Note("capture.time", text), 0, 0)
 
     @property
     def _end(self) -> str:
@@ -332,9 +332,9 @@ class Recorder(Hearer):
 
     def finish(self, idle: str | None = None) -> None:
         """Ends it.  `idle`: why it counts as over although neither side ended it."""
-        talk = self._talk
-        conversation = talk.conversation
-        time = talk.last  # not that of another connection that has taken its ports
+        flow = self._talk
+        conversation = flow.conversation
+        time = flow.last  # not that of another connection that has taken its ports
         end = self._end
         self.history.finish(end, time)
         self.leave()
@@ -342,14 +342,14 @@ class Recorder(Hearer):
         if note is not None:
             self._found(note)
         if idle is not None and end == "open":
-            self._found(Heard(talk.packet, time, "C", Note("capture.idle", idle), 0, 0))
+            self._found(LocatedEvent(flow.packet, time, "C", Note("capture.idle", idle), 0, 0))
         first, second = conversation.client, 1 - conversation.client
         octets, lost, frames = conversation.octets, conversation.lost, conversation.frames
         unread = sum(conversation.unread)
         self._rows.by_table["connections"].append(
-            (talk.begun[1], talk.name, *self._names, conversation.dialect, not conversation.middle, time, self._opened, end,
-             *(self._close or (None, None, None)), self._mechanism, self._vhost, *self._tuned, talk.segments, octets[first],
-             octets[second], max(0, talk.payload - sum(octets)), conversation.gaps, lost[first], lost[second], unread,
+            (flow.begun[1], flow.name, *self._names, conversation.dialect, not conversation.middle, time, self._opened, end,
+             *(self._close or (None, None, None)), self._mechanism, self._vhost, *self._tuned, flow.segments, octets[first],
+             octets[second], max(0, flow.payload - sum(octets)), conversation.gaps, lost[first], lost[second], unread,
              frames("C"), frames("S"), self.commands["C"], self.commands["S"], self.transferred["C"], self.transferred["S"],
              sorted(self._verbs["C"].items()), sorted(self._verbs["S"].items()), self._violations, self._notes,
              self.not_judged)

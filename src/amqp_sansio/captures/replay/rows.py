@@ -1,6 +1,6 @@
 """The rows of a connection: those that wait to be taken, by table, and the open ones of each side of a session.
 
-A row has the columns of `Table.said` without the common ones; times are ns since 1970 UTC.
+A row has the columns of `TableSchema.said` without the common ones; times are ns since 1970 UTC.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import attrs
 
-from amqp_sansio.captures.tables import COMMANDS, COMMON, TABLES, Table
+from amqp_sansio.captures.tables import COMMANDS, COMMON, TABLES, TableSchema
 from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
@@ -47,8 +47,8 @@ def text_of(octets: bytes | None) -> str | None:
     return text if text.isprintable() and not text.startswith("0x") else "0x" + octets.hex()
 
 
-def place(table: Table, name: str) -> int:
-    """Returns the index of a column in a row (see `Table.said`)."""
+def place(table: TableSchema, name: str) -> int:
+    """Returns the index of a column in a row (see `TableSchema.said`)."""
     return table.said.index(name) - len(COMMON)
 
 
@@ -67,8 +67,8 @@ class Rows:
     __slots__ = ("by_table", "commands", "messages", "transfers")
 
     def __init__(self) -> None:
-        self.messages: Final[list[Message]] = []
-        self.transfers: Final[list[Message]] = []
+        self.messages: Final[list[TransferRecord]] = []
+        self.transfers: Final[list[TransferRecord]] = []
         self.by_table: Final[dict[str, list[Row]]] = {name: [] for name in TABLES if name != "messages"}
         self.commands: Final = self.by_table["commands"]
 
@@ -94,7 +94,7 @@ Done: TypeAlias = tuple[str | int | None, ...]
 COMPLETE: Final[Done] = (DONE, None, None)
 
 
-class Kind(NamedTuple):
+class TransferKind(NamedTuple):
     """The common properties of the transfers of one subscription, or of one publisher to one exchange."""
 
     direction: str
@@ -116,7 +116,7 @@ class Kind(NamedTuple):
         return self.direction == "C" or not self.acquires
 
 
-class Properties(NamedTuple):
+class HeaderColumns(NamedTuple):
     """The contents of headers without the message-id; they repeat within a subscription."""
 
     exchange: str | None = None
@@ -129,7 +129,7 @@ class Properties(NamedTuple):
     ttl: int | None = None
 
 
-NOTHING: Final = Properties()
+NOTHING: Final = HeaderColumns()
 Demarcation: TypeAlias = tuple[int | str | None, ...]  # as Done
 """The local transaction and the branch of a command."""
 OUTSIDE: Final[Demarcation] = (None, None)
@@ -147,7 +147,7 @@ class Fate:
     xid: str | None = None
 
 
-class Message:
+class TransferRecord:
     """A transfer, updated as events come (times in ns since 1970 UTC), and written when nothing more is awaited.
 
     `first` is the time of its first octet, `content` of the first of its header or body, `last` of the last; `id_octets` the
@@ -161,8 +161,8 @@ class Message:
 
     def __init__(
         self,
-        kind: Kind,
-        properties: Properties,
+        kind: TransferKind,
+        properties: HeaderColumns,
         id_octets: bytes | None,
         id: int | None,
         header: int,
@@ -231,7 +231,7 @@ class Message:
             rows.messages.append(self)
 
 
-Read = tuple[Properties, bytes | None]
+Read = tuple[HeaderColumns, bytes | None]
 """The properties, and the 16 octets of the message-id."""
 
 
@@ -246,10 +246,10 @@ def properties_of(structs: Iterable[Struct]) -> Read:
             correlation, content_type = text_of(each.correlation_id), each.content_type
             id_octets = None if id is None else id.bytes
     if delivery is None:
-        return Properties(None, None, correlation, content_type), id_octets
+        return HeaderColumns(None, None, correlation, content_type), id_octets
     exchange, key, durable = delivery.exchange, delivery.routing_key, delivery.delivery_mode == 2
     more = delivery.priority, durable, delivery.redelivered, delivery.ttl
-    return Properties(exchange, key, correlation, content_type, *more), id_octets
+    return HeaderColumns(exchange, key, correlation, content_type, *more), id_octets
 
 
 # --- the open commands and messages of one side of a session ------------------------------------------------------------------
@@ -288,8 +288,8 @@ class Half:
         """Rows of incomplete commands other than transfers."""
         self.awaited: dict[int, list[object]] = {}
         """Rows of complete commands whose result is awaited."""
-        self.incomplete: ById[Message] = ById()
-        self.unsettled: ById[Message] = ById()
+        self.incomplete: ById[TransferRecord] = ById()
+        self.unsettled: ById[TransferRecord] = ById()
         self.grace: deque[int] = deque()
         self.evicted = MutableRangeSet()
         """Ids of incomplete messages that were written as unknown."""
@@ -302,7 +302,7 @@ class Half:
         if gone is not None:
             self._leave(gone, UNKNOWN)
 
-    def send(self, message: Message) -> None:
+    def send(self, message: TransferRecord) -> None:
         """Adds a transfer."""
         id = message.id
         if id is None:
@@ -314,7 +314,7 @@ class Half:
         if len(self.incomplete) > OPEN_MESSAGES or len(self.unsettled) > OPEN_MESSAGES:
             self._evict()
 
-    def send_all(self, messages: Sequence[Message], alike: bool) -> None:
+    def send_all(self, messages: Sequence[TransferRecord], alike: bool) -> None:
         """Adds consecutive transfers; `alike`: they are of one kind, and their ids do not wrap."""
         id = messages[0].id
         if not alike or id is None or max(len(self.incomplete), len(self.unsettled)) + len(messages) > OPEN_MESSAGES:
@@ -418,7 +418,7 @@ class Half:
     def settle(
         self, ids: RangeSet, how: str, time: int, transaction: int | None = None, xid: str | None = None,
         code: int | None = None, text: str | None = None, maybe: bool = False,
-    ) -> list[Message]:  # fmt: skip
+    ) -> list[TransferRecord]:  # fmt: skip
         """Notes that messages were accepted, rejected or released; returns those concerned.
 
         In a local transaction an accept is provisional, as is one that is only `maybe` in one: see `sealed` and `reopened`.
@@ -449,7 +449,7 @@ class Half:
                 messages.append(message)
         return found
 
-    def sealed(self, messages: Iterable[Message], time: int | None = None) -> None:
+    def sealed(self, messages: Iterable[TransferRecord], time: int | None = None) -> None:
         """Notes the commit of the transaction in which messages were accepted; `time` None: there was none."""
         for message in messages:
             if message.out:
@@ -460,7 +460,7 @@ class Half:
             if message.done is not None:
                 message.leave(self.rows)
 
-    def reopened(self, messages: Iterable[Message], rolled_back: bool) -> None:
+    def reopened(self, messages: Iterable[TransferRecord], rolled_back: bool) -> None:
         """Notes the rollback of the transaction in which messages were accepted: their recipient still holds them.
 
         Not `rolled_back`: the outcome will never be known.
@@ -477,7 +477,7 @@ class Half:
 
     # The end.
 
-    def _end(self, message: Message, outcome: str) -> None:
+    def _end(self, message: TransferRecord, outcome: str) -> None:
         """Writes a message: nothing more comes about it."""
         if message.outcome is None:
             done = message.done is not None and message.kind.fleeting and message.accepted is None
@@ -503,7 +503,7 @@ class Half:
         self.grace.clear()
 
     def doubtful(self) -> RangeSet | None:
-        """Returns the ids of messages that may be lost (see `Message.doubtful`); None if unknown."""
+        """Returns the ids of messages that may be lost (see `TransferRecord.doubtful`); None if unknown."""
         if not self.known:
             return None
         found = self.evicted.copy()

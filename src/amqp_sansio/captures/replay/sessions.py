@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from amqp_sansio.captures.conversation import Heard
-from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.conversation import LocatedEvent
+from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.json_values import fields_text, struct_text
-from amqp_sansio.captures.replay.credit import Books, CreditLine, Subscription
+from amqp_sansio.captures.replay.credit import Books, CreditLine, SubscriptionRecord
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import (
     NOTHING,
@@ -18,15 +18,15 @@ from amqp_sansio.captures.replay.rows import (
     Demarcation,
     Fate,
     Half,
-    Kind,
-    Message,
-    Properties,
+    HeaderColumns,
     Rows,
+    TransferKind,
+    TransferRecord,
     packet_place,
     properties_of,
     text_of,
 )
-from amqp_sansio.captures.replay.transactions import Branch, Branches, Transaction, Transactions
+from amqp_sansio.captures.replay.transactions import Branch, Branches, TransactionRecord, TransactionRecords
 from amqp_sansio.engine.checker import Answered, Transfers, TransferSeen
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, MethodSeen
@@ -52,25 +52,25 @@ class History:
     PARTS: ClassVar[tuple[type, ...]] = ()
     """The classes of its parts, for a snapshot."""
 
-    def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, late: dict[str, bool]) -> None:
-        self._talk: Final = talk
+    def __init__(self, flow: AmqpFlow, rows: Rows, options: ReplayOptions, late: dict[str, bool]) -> None:
+        self._talk: Final = flow
         self._rows: Final = rows
         self._head: Final = options.body_head
         self.late: Final = late
         """For each speaker, whether something was missed."""
 
-    def command(self, heard: Heard, said: CommandSeen) -> bool:
+    def command(self, heard: LocatedEvent, said: CommandSeen) -> bool:
         """Takes a command; returns whether it is a message."""
         self._row(heard, said, said.command, said.id, bool(said.sync))
         return False
 
-    def method(self, heard: Heard, said: MethodSeen) -> bool:
+    def method(self, heard: LocatedEvent, said: MethodSeen) -> bool:
         """Takes a method; returns whether it is a message."""
         self._row(heard, said, said.method)
         return False
 
     def _row(
-        self, heard: Heard, said: CommandSeen | MethodSeen, word: Value | None, id: int | None = None, sync: bool = False
+        self, heard: LocatedEvent, said: CommandSeen | MethodSeen, word: Value | None, id: int | None = None, sync: bool = False
     ) -> None:
         """Writes a row of `commands`; `word` None: it could not be decoded."""
         first = self._talk.conversation.time_of(heard.speaker, heard.start + 1)
@@ -84,7 +84,7 @@ class History:
     def control(self, speaker: str, channel: int, control: Control, time: int) -> None:
         """Takes a control that is not about the connection; its own row is written elsewhere."""
 
-    def transfers(self, run: Transfers[Properties]) -> None:
+    def transfers(self, run: Transfers[HeaderColumns]) -> None:
         """Takes consecutive messages, as `command` would one by one."""
         raise NotImplementedError
 
@@ -126,7 +126,7 @@ class When(NamedTuple):
     offset: int
 
 
-class Session:
+class Attachment:
     """One attachment; `known`: it was observed from its attach on; otherwise unknown values are null."""
 
     __slots__ = ("_about", "_branches", "_kinds", "_maybe", "_rows", "_xid", "attached", "channel", "client", "credit",
@@ -146,7 +146,7 @@ class Session:
         self.client: Final = Half(rows, known and whole[1])
         self.server: Final = Half(rows, known and whole[0])
         self.credit: Final = CreditLine(rows, books, ("C", self.name, channel))
-        self.tx: Transactions | None = None
+        self.tx: TransactionRecords | None = None
         self.demarcation: str | None = "none" if known and whole[0] else None
         self.attached: int | None = None
         self.detach: int | None = None
@@ -156,8 +156,8 @@ class Session:
         self.error: tuple[int | None, str | None] | None = None
         self._xid: str | None = None
         self._about: ById[tuple[str, str]] = ById()
-        self._kinds: dict[Kind, Kind] = {}
-        self._maybe: list[Message] = []
+        self._kinds: dict[TransferKind, TransferKind] = {}
+        self._maybe: list[TransferRecord] = []
 
     # Commands.
 
@@ -173,7 +173,7 @@ class Session:
         return OUTSIDE
 
     def transfers(
-        self, speaker: str, id: int | None, alike: bool, items: Sequence[TransferSeen[Properties]], places: Sequence[Place],
+        self, speaker: str, id: int | None, alike: bool, items: Sequence[TransferSeen[HeaderColumns]], places: Sequence[Place],
         heads: bool, whole: bool = True,
     ) -> None:  # fmt: skip
         """Takes consecutive transfers, with ids from `id` on.
@@ -192,8 +192,8 @@ class Session:
         queue: str | None = None
         if not published and alike:
             queue = self.credit.deliveries(items[0][0].command.destination or "", id, [place[2] for place in places])
-        messages: list[Message] = []
-        kind: Kind | None = None
+        messages: list[TransferRecord] = []
+        kind: TransferKind | None = None
         acquires = False
         for item, place, each in zip(items, places, ids, strict=True):
             known, header, body, head, start, _, properties, id_octets = item
@@ -204,7 +204,7 @@ class Session:
                 kind = self._kind_of(speaker, known, queue, whole)
                 acquires = kind.acquires and not published
             messages.append(
-                Message(
+                TransferRecord(
                     kind,
                     properties,
                     id_octets,
@@ -223,11 +223,11 @@ class Session:
             )
         half.send_all(messages, alike)
 
-    def _kind_of(self, speaker: str, known: KnownCommand[Transfer], queue: str | None, whole: bool) -> Kind:
+    def _kind_of(self, speaker: str, known: KnownCommand[Transfer], queue: str | None, whole: bool) -> TransferKind:
         """Returns their kind, from the cache."""
         said = known.command
         explicit, acquires, sync = not said.accept_mode, not said.acquire_mode, bool(known.sync)
-        made = Kind(
+        made = TransferKind(
             speaker, self.name, self.channel, said.destination, queue, explicit, acquires, sync, whole, len(known.payload)
         )
         if made not in self._kinds and len(self._kinds) >= KINDS:
@@ -329,7 +329,7 @@ class Session:
     def _begin_tx(self) -> None:
         """Begins local transactions: from here on accepts wait for a commit, and so do the doubtful earlier ones."""
         self.demarcation = "tx"
-        self.tx = Transactions(self._rows, (self.name, self.channel), self.server)
+        self.tx = TransactionRecords(self._rows, (self.name, self.channel), self.server)
         current = self.tx.current
         for message in self._maybe:
             message.fated().transaction = current.number
@@ -421,23 +421,24 @@ def arguments_of(command: Command) -> str:
     return fields_text(command, False)
 
 
-class Sessions(History):
+class SessionHistory(History):
     """See `History`."""
 
     __slots__ = ("_branches", "_heard", "_sessions")
 
     PARTS: ClassVar[tuple[type, ...]] = (
-        Branch, Branches, CreditLine, Fate, Half, Kind, Message, Properties, Session, Subscription, Transaction, Transactions,
+        Attachment, Branch, Branches, CreditLine, Fate, Half, HeaderColumns, SubscriptionRecord, TransactionRecord,
+        TransactionRecords, TransferKind, TransferRecord,
     )  # fmt: skip
 
-    def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, late: dict[str, bool]) -> None:
-        super().__init__(talk, rows, options, late)
-        self._sessions: dict[int, Session] = {}
-        self._heard: dict[int, Session] = {}
+    def __init__(self, flow: AmqpFlow, rows: Rows, options: ReplayOptions, late: dict[str, bool]) -> None:
+        super().__init__(flow, rows, options, late)
+        self._sessions: dict[int, Attachment] = {}
+        self._heard: dict[int, Attachment] = {}
         """Those used since the last gap in the server's stream."""
         self._branches = Branches(rows)
 
-    def command(self, heard: Heard, said: CommandSeen) -> bool:
+    def command(self, heard: LocatedEvent, said: CommandSeen) -> bool:
         speaker = heard.speaker
         channel = said.channel
         last = heard.time
@@ -463,7 +464,7 @@ class Sessions(History):
         session.transfers(speaker, said.id, True, [item], [(first, content, last, heard.packet)], bool(kept), said.complete)
         return True
 
-    def transfers(self, run: Transfers[Properties]) -> None:
+    def transfers(self, run: Transfers[HeaderColumns]) -> None:
         speaker, channel, name, id, alike, items = run
         marks = self._talk.conversation.marks(speaker)
         ends, packets, times = marks.ends, marks.packets, marks.times
@@ -498,13 +499,13 @@ class Sessions(History):
         elif session is not None:
             session.completed(speaker, answer.ids, time)
 
-    def _begin(self, channel: int, name: bytes | None, time: int, known: bool = False) -> Session:
+    def _begin(self, channel: int, name: bytes | None, time: int, known: bool = False) -> Attachment:
         whole = not self.late["C"], not self.late["S"]
-        session = Session(self._rows, self._branches, self._talk.conversation, channel, name, time, known, whole)
+        session = Attachment(self._rows, self._branches, self._talk.conversation, channel, name, time, known, whole)
         self._sessions[channel] = self._heard[channel] = session
         return session
 
-    def _session(self, channel: int) -> Session | None:
+    def _session(self, channel: int) -> Attachment | None:
         """Returns the session on the channel of the present event."""
         session = self._sessions.get(channel)
         if session is not None:

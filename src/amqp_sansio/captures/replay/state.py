@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Final
 
-from amqp_sansio.captures.conversation import Conversation, Marks
-from amqp_sansio.captures.flows import Past, Talk
+from amqp_sansio.captures.conversation import Conversation, PacketIndex
+from amqp_sansio.captures.flows import AmqpFlow, Past
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import HISTORIES, Controls, Recorder
 from amqp_sansio.captures.replay.sessions import History
@@ -30,16 +30,29 @@ _CLASSES: Final = (
     Controls,
     Conversation,
     Direction,
-    Marks,
+    PacketIndex,
     MutableRangeSet,
     Past,
     Piece,
     Recorder,
     Repeat,
-    Talk,
+    AmqpFlow,
     TimeBack,
     Withheld,
 )
+_STORED: Final = {
+    "AmqpFlow": "Talk",
+    "Attachment": "Session",
+    "HeaderColumns": "Properties",
+    "PacketIndex": "Marks",
+    "SessionHistory": "Sessions",
+    "SubscriptionRecord": "Subscription",
+    "TransactionRecord": "Transaction",
+    "TransactionRecords": "Transactions",
+    "TransferKind": "Kind",
+    "TransferRecord": "Message",
+}
+"""The names in a state of classes that have another one in the code."""
 _MOVED: Final = ("_branches", "_heard", "_sessions")
 """Attributes of a Recorder of version 7 that its history has since then."""
 _SHARED: Final = ("_rows", "_talk")
@@ -49,7 +62,7 @@ _SHARED: Final = ("_rows", "_talk")
 def _classes() -> dict[str, type]:
     histories = HISTORIES.values()
     kinds = (*_CLASSES, History, *histories, *[part for history in histories for part in history.PARTS])
-    return {kind.__name__: kind for kind in kinds}
+    return {_STORED.get(kind.__name__, kind.__name__): kind for kind in kinds}
 
 
 def _of_version_7(plain: tuple[object, ...], head: int) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.captures.replay.doubt import DECIDED
-from amqp_sansio.captures.replay.rows import Half, Message, Rows, passed
+from amqp_sansio.captures.replay.rows import Half, Rows, TransferRecord, passed
 from amqp_sansio.kernel.serials import ById, RangeSet
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import XaStatus
@@ -18,7 +18,7 @@ ENDING: Final = 8192
 """Commits and rollbacks that are not complete; beyond it the outcome of the oldest stays unknown."""
 
 
-class Transaction:
+class TransactionRecord:
     """One transaction.  `accepted` are deliveries that were provisionally accepted in it."""
 
     __slots__ = ("accepted", "accepts", "begin", "commits", "end", "number", "transfers")
@@ -30,10 +30,10 @@ class Transaction:
         self.commits = False
         self.transfers = 0
         self.accepts = 0
-        self.accepted: list[Message] = []
+        self.accepted: list[TransferRecord] = []
 
 
-class Transactions:
+class TransactionRecords:
     """The transactions of one session, from tx.select on."""
 
     __slots__ = ("_deliveries", "_ending", "_head", "_rows", "current")
@@ -42,10 +42,10 @@ class Transactions:
         self._rows: Final = rows
         self._head: Final = head
         self._deliveries: Final = deliveries
-        self.current = Transaction(1)
-        self._ending: ById[Transaction] = ById()
+        self.current = TransactionRecord(1)
+        self._ending: ById[TransactionRecord] = ById()
 
-    def touch(self, time: int) -> Transaction:
+    def touch(self, time: int) -> TransactionRecord:
         """Notes a command in the present transaction, and returns that."""
         current = self.current
         if current.begin is None:
@@ -57,7 +57,7 @@ class Transactions:
         ending = self.touch(time)
         ending.end = time
         ending.commits = commits
-        self.current = Transaction(ending.number + 1)
+        self.current = TransactionRecord(ending.number + 1)
         gone = ending if id is None else self._ending.push(id, ending, ENDING)
         if gone is not None:
             self._over(gone, "unknown")
@@ -79,11 +79,11 @@ class Transactions:
             doubt = "in-doubt" if ending.commits else "abandoned" if how == "abandoned" else "open"
             self._over(ending, "unknown" if how == "unknown" else doubt)
         self._ending.clear()
-        current, self.current = self.current, Transaction(self.current.number + 1)
+        current, self.current = self.current, TransactionRecord(self.current.number + 1)
         if current.begin is not None:
             self._over(current, how)
 
-    def _over(self, ending: Transaction, outcome: str, time: int | None = None) -> None:
+    def _over(self, ending: TransactionRecord, outcome: str, time: int | None = None) -> None:
         if outcome == "committed" and time is not None:
             self._deliveries.sealed(ending.accepted, time)
         else:

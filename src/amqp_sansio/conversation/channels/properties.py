@@ -40,7 +40,7 @@ AnyProperties = TypeVar("AnyProperties", SessionProperties, ChannelProperties)
 """The properties of a message of either family."""
 
 
-class Published(NamedTuple):
+class PublishTerms(NamedTuple):
     """The parameters of a publish besides exchange, routing key and body."""
 
     properties: Properties | None
@@ -64,11 +64,11 @@ class Published(NamedTuple):
             raise by_keyword(error) from None
 
 
-_PLAIN: Final = Published(None, False, False)
+_PLAIN: Final = PublishTerms(None, False, False)
 NAMES: Final = frozenset(ChannelProperties.__annotations__)
 
 
-def published(properties: ChannelProperties) -> Published:
+def published(properties: ChannelProperties) -> PublishTerms:
     """Returns the flags and the encoded properties.  Raises EncodeError, which names the unknown or wrong property."""
     if not properties:
         return _PLAIN
@@ -100,7 +100,7 @@ def _published(
     reply_to: str | None = None,
     type: str | None = None,
     cluster_id: str | None = None,
-) -> Published:
+) -> PublishTerms:
     flags = (mandatory, immediate, persistent)
     for flag in flags:
         if flag not in FLAG:
@@ -114,7 +114,7 @@ def _published(
         as_text("correlation_id", correlation_id), reply_to, None if ttl is None else str(ttl), message_id, timestamp, type,
         as_text("user_id", user_id), as_text("app_id", app_id), cluster_id,
     )  # fmt: skip
-    return Published(said, bool(mandatory), bool(immediate))
+    return PublishTerms(said, bool(mandatory), bool(immediate))
 
 
 def _within(number: object, numbers: range) -> bool:

@@ -22,7 +22,7 @@ from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import EMPTY, HALF, MODULUS, TOP, MutableRangeSet, RangeSet, serial_add, whole
 from amqp_sansio.kernel.value import octets_of
 from amqp_sansio.ledger.consumer_tags import ConsumerTags
-from amqp_sansio.ledger.pending_replies import Answered, PendingReplies
+from amqp_sansio.ledger.pending_replies import AnsweredRequest, PendingReplies
 from amqp_sansio.ledger.tags import Deliveries, Tags
 from amqp_sansio.spec.base import Method, Struct
 from amqp_sansio.spec.methods import channel as words
@@ -78,7 +78,7 @@ class Asked(NamedTuple):
 
 Effect: TypeAlias = Callable[[MethodId], object]
 """What a method changes once it is written."""
-Answer: TypeAlias = Answered[Asked] | None
+Answer: TypeAlias = AnsweredRequest[Asked] | None
 """The request that a method answers."""
 Check: TypeAlias = Callable[[Any, Any, Answer], Effect | None]  # Any: each row takes its own method, and one of two roles
 
@@ -267,7 +267,7 @@ class BaseChannel:
         legal = (f"body of {many(self._body_left, 'octet')}",)
         return LocalProtocolError(verb, "a content is under way", legal, "content.interrupted")
 
-    def _may_say(self, method: Method) -> Answered[Asked] | None:
+    def _may_say(self, method: Method) -> AnsweredRequest[Asked] | None:
         """Raises unless the method is legal now, whatever it is; returns the request that it answers."""
         verb = _method(method).VERB
         self._must_be_alive(verb)

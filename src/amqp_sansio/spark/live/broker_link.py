@@ -56,7 +56,7 @@ LONGEST_DELAY: Final = 5.0
 Value = TypeVar("Value")
 
 
-class Step(Protocol):
+class StepHook(Protocol):
     """Called after each step; a test may crash the process there."""
 
     def __call__(self, step: str, /) -> None: ...
@@ -91,7 +91,7 @@ def persistently(
             delay = min(delay * 2, LONGEST_DELAY)
 
 
-class Link:
+class BrokerLink:
     """One connection and its sessions.  Errors of the broker are raised as LiveError."""
 
     def __init__(self, access: Access) -> None:

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import Link, Step, go_on, persistently
-from amqp_sansio.spark.live.disk import Lock, folder, get_json, put_json
+from amqp_sansio.spark.live.broker_link import BrokerLink, StepHook, go_on, persistently
+from amqp_sansio.spark.live.disk import FolderLock, folder, get_json, put_json
 from amqp_sansio.spark.live.identity import JOB, SINK, from_word, note_of, number_of, number_of_job, owned, unseen, word
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions
 from amqp_sansio.spec.dtx import Xid
@@ -30,7 +30,7 @@ known; those decided are committed (each one is also a step `committed`), and th
 SAID: Final = "%s: at least once: what is tried again is published again, with the same message_id; drop doubles by it"
 
 
-class Published(NamedTuple):
+class TaskPublished(NamedTuple):
     """What a task did: `branch` is the word of its prepared branch, "" without one."""
 
     branch: str
@@ -42,10 +42,10 @@ NOTE: Final = "journal.json"
 OPTION: Final = "journal"
 
 
-class Coordinator:
+class CommitCoordinator:
     """One process's work for one journal."""
 
-    def __init__(self, options: SinkOptions, job: str | None = None, step: Step = go_on) -> None:
+    def __init__(self, options: SinkOptions, job: str | None = None, step: StepHook = go_on) -> None:
         self.options: Final = options
         self.decisions: Final = Decisions(options.journal)
         self.job: Final = job
@@ -58,7 +58,7 @@ class Coordinator:
 
         Raises LiveSetupError when the target of messages does not exist, or the broker lacks required distributed transactions.
         """
-        with self.decisions.lock, Link(self.options.access) as link:
+        with self.decisions.lock, BrokerLink(self.options.access) as link:
             self._there(link)
             dtx = link.has_dtx()
             mode = link.mode(self.options.mode, dtx)
@@ -68,14 +68,14 @@ class Coordinator:
                 LOG.warning(SAID, self.options.access.shown)
             return mode
 
-    def _there(self, link: Link) -> None:
+    def _there(self, link: BrokerLink) -> None:
         exchange, key = self.options.rows.exchange, self.options.rows.routing_key
         if exchange and not link.has_exchange(exchange):
             raise LiveSetupError(f"{self.options.access.shown}: there is no exchange {exchange!r} (option exchange)")
         if not exchange and key and self.options.rows.mandatory and link.queue(key) is None:
             raise LiveSetupError(f"{self.options.access.shown}: there is no queue {key!r} (option routingKey)")
 
-    def recover(self, link: Link) -> None:
+    def recover(self, link: BrokerLink) -> None:
         """Commits branches that were decided, rolls back those that were not; only of this journal, while no task is
         running."""
         known = self.decisions.all()
@@ -89,13 +89,13 @@ class Coordinator:
         for each in known:
             self.decisions.finish(each)
 
-    def _commit(self, link: Link, branches: Sequence[Xid]) -> None:
+    def _commit(self, link: BrokerLink, branches: Sequence[Xid]) -> None:
         for each in branches:
             for _, status in link.commit([each]):
                 raise LiveLossError(f"{self.options.access.shown}: the broker undid a branch that it had prepared: {status}")
             self._step("committed")
 
-    def commit(self, query: str, epoch: int, published: Sequence[Published]) -> bool:
+    def commit(self, query: str, epoch: int, published: Sequence[TaskPublished]) -> bool:
         """Commits an epoch whose tasks are all done.  Returns False when it had been decided before: then these branches do not
         count.
 
@@ -104,7 +104,7 @@ class Coordinator:
         with self.decisions.lock:
             return self._decide(query, epoch, published)
 
-    def _decide(self, query: str, epoch: int, published: Sequence[Published]) -> bool:
+    def _decide(self, query: str, epoch: int, published: Sequence[TaskPublished]) -> bool:
         names = tuple([each.branch for each in published if each.branch])
         last = self.decisions.last(query)
         if last is not None and last.epoch >= epoch:
@@ -115,7 +115,7 @@ class Coordinator:
             self._with_broker(lambda link: self._prepared(link, names))
         self._step("checked")
         decision = self.decisions.decide(
-            Decision(
+            EpochDecision(
                 query=query, epoch=epoch, branches=names, rows=sum([each.rows for each in published]),
                 octets=sum([each.octets for each in published]),
             )
@@ -128,7 +128,7 @@ class Coordinator:
         self._step("finished")
         return True
 
-    def _prepared(self, link: Link, names: Sequence[str]) -> None:
+    def _prepared(self, link: BrokerLink, names: Sequence[str]) -> None:
         """Raises LiveError unless the broker still has all of these; it may have been replaced by one without them."""
         kept = {word(each) for each in self._owned(link)}
         missing = [each for each in names if each not in kept and not link.knows(from_word(each))]
@@ -138,7 +138,7 @@ class Coordinator:
                 "the epoch is not decided, and is to be published again (another query with the same option journal?)"
             )
 
-    def abort(self, published: Sequence[Published | None]) -> None:
+    def abort(self, published: Sequence[TaskPublished | None]) -> None:
         """Rolls back what the tasks of a failed epoch prepared, as far as the broker can be reached.
 
         Spark also calls it when a commit failed after its decision: decided branches stay, and are committed later.
@@ -149,12 +149,12 @@ class Coordinator:
         if not branches:
             return
         try:
-            with self.decisions.lock, Link(self.options.access) as link:
+            with self.decisions.lock, BrokerLink(self.options.access) as link:
                 link.rollback(branches)
         except LiveError as error:  # the next run does it
             LOG.warning("%s", error)
 
-    def _owned(self, link: Link) -> list[Xid]:
+    def _owned(self, link: BrokerLink) -> list[Xid]:
         """Returns this journal's branches in doubt: those of its streams, or of its jobs."""
         return owned(link.in_doubt(), self.decisions.owner, SINK if self.job is None else JOB)
 
@@ -162,16 +162,16 @@ class Coordinator:
         """Returns those that nobody else may be working on: a job's own."""
         return [each for each in branches if self.job is None or number_of(each) == number_of_job(self.job)]
 
-    def _with_broker(self, work: Callable[[Link], None]) -> None:
+    def _with_broker(self, work: Callable[[BrokerLink], None]) -> None:
         def attempt() -> None:
-            with Link(self.options.access) as link:
+            with BrokerLink(self.options.access) as link:
                 work(link)
 
         persistently(self.options.access, attempt)
 
 
 @attrs.frozen(kw_only=True)
-class Decision:
+class EpochDecision:
     """A decision about an epoch of a query, or a job: whatever happens, exactly these branches are committed."""
 
     query: str
@@ -194,19 +194,19 @@ class Decisions:
 
     def __init__(self, path: Path) -> None:
         self.path: Final = folder(path, OPTION)
-        self.lock: Final = Lock(path, OPTION)
+        self.lock: Final = FolderLock(path, OPTION)
         """Held while deciding about branches, because a worker that seemed dead may still be working."""
         self.owner: Final = note_of(path / NOTE, "decisions", "decision-*.json")[0]
 
-    def last(self, query: str) -> Decision | None:
+    def last(self, query: str) -> EpochDecision | None:
         """Returns the last decision of a query, None before the first."""
         return self._read(self._file(query))
 
-    def all(self) -> list[Decision]:
+    def all(self) -> list[EpochDecision]:
         """Returns the last decision of each query."""
         return [found for path in sorted(self.path.glob("decision-*.json")) if (found := self._read(path)) is not None]
 
-    def decide(self, decision: Decision) -> Decision:
+    def decide(self, decision: EpochDecision) -> EpochDecision:
         """Writes a decision, with its totals added up; it holds from now on.  Raises LiveError when that is not certain."""
         before = self.last(decision.query)
         if before is not None and before.epoch >= decision.epoch:
@@ -216,7 +216,7 @@ class Decisions:
         self._write(made)
         return made
 
-    def finish(self, decision: Decision) -> None:
+    def finish(self, decision: EpochDecision) -> None:
         """Notes that all branches of a decision are committed."""
         if not decision.finished:
             self._write(attrs.evolve(decision, finished=True))
@@ -225,18 +225,18 @@ class Decisions:
         """Removes the decision of a query that will not be asked for again: its branches are committed."""
         self._file(query).unlink(missing_ok=True)
 
-    def _write(self, decision: Decision) -> None:
+    def _write(self, decision: EpochDecision) -> None:
         put_json(self._file(decision.query), attrs.asdict(decision))
 
     def _file(self, query: str) -> Path:
         return self.path / f"decision-{sha256(query.encode()).hexdigest()[:24]}.json"
 
     @staticmethod
-    def _read(path: Path) -> Decision | None:
+    def _read(path: Path) -> EpochDecision | None:
         found: dict[str, Any] | None = get_json(path)
         if found is None:
             return None
         try:
-            return Decision(**{**found, "branches": tuple(found["branches"])})
+            return EpochDecision(**{**found, "branches": tuple(found["branches"])})
         except (KeyError, TypeError) as error:
             raise LiveSetupError(f"{path}: is damaged, or not a file of amqp-sansio") from error

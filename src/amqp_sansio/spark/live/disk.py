@@ -87,7 +87,7 @@ def get_json(path: Path) -> dict[str, Any] | None:
     return found
 
 
-class Lock:
+class FolderLock:
     """Exclusive use of a folder by one process, until it releases the lock or ends in any way."""
 
     def __init__(self, path: Path, option: str) -> None:

@@ -182,7 +182,7 @@ _NO_DELIVERY: Final = DeliveryProperties()
 _NO_MESSAGE: Final = MessageProperties()
 
 
-class Row(NamedTuple):
+class SourceRow(NamedTuple):
     """What a row is made from."""
 
     delivery: DeliveryProperties
@@ -190,13 +190,13 @@ class Row(NamedTuple):
     error: str | None
 
 
-class Column(NamedTuple):
+class SourceColumn(NamedTuple):
     """A column of the source; `of` computes its value, None for columns stored in a segment."""
 
     name: str
     ddl: str
     what: str
-    of: Callable[[Row], Any] | None = None
+    of: Callable[[SourceRow], Any] | None = None
 
 
 def _time(seconds: int | None) -> datetime.datetime | None:
@@ -209,17 +209,17 @@ def _time(seconds: int | None) -> datetime.datetime | None:
         return None
 
 
-def _headers(row: Row) -> list[tuple[str, str | None]] | None:
+def _headers(row: SourceRow) -> list[tuple[str, str | None]] | None:
     found = row.message.application_headers
     return None if found is None else texts_of(found)
 
 
-def _headers_raw(row: Row) -> bytes | None:
+def _headers_raw(row: SourceRow) -> bytes | None:
     found = row.message.application_headers
     return None if found is None else encode_map(found)
 
 
-def _reply(row: Row) -> dict[str, str | None] | None:
+def _reply(row: SourceRow) -> dict[str, str | None] | None:
     to = row.message.reply_to
     return None if to is None else {"exchange": to.exchange, "routing_key": to.routing_key}
 
@@ -237,37 +237,37 @@ _ARROW: Final = {
 """Arrow's types, by Spark's names."""
 
 COLUMNS: Final = (
-    Column("queue", "string", "the queue that it was taken from"),
-    Column("body", "binary", "the content"),
-    Column("exchange", "string", 'the exchange that it was published to, "" for the default exchange',
+    SourceColumn("queue", "string", "the queue that it was taken from"),
+    SourceColumn("body", "binary", "the content"),
+    SourceColumn("exchange", "string", 'the exchange that it was published to, "" for the default exchange',
            lambda row: row.delivery.exchange or ""),
-    Column("routing_key", "string", "the key that it was published with",
+    SourceColumn("routing_key", "string", "the key that it was published with",
            lambda row: row.delivery.routing_key),
-    Column("headers", "map<string,string>",
+    SourceColumn("headers", "map<string,string>",
            "the application headers as texts: octets in base64, what is nested as JSON", _headers),
-    Column("headers_raw", "binary", "the same as octets of AMQP, with all their types", _headers_raw),
-    Column("message_id", "string", "what the sender calls it, a UUID",
+    SourceColumn("headers_raw", "binary", "the same as octets of AMQP, with all their types", _headers_raw),
+    SourceColumn("message_id", "string", "what the sender calls it, a UUID",
            lambda row: None if row.message.message_id is None else str(row.message.message_id)),
-    Column("correlation_id", "binary", "what it answers", lambda row: row.message.correlation_id),
-    Column("reply_to", "struct<exchange:string,routing_key:string>", "where an answer is awaited", _reply),
-    Column("content_type", "string", "the MIME type of the body", lambda row: row.message.content_type),
-    Column("content_encoding", "string", "the encoding of the body", lambda row: row.message.content_encoding),
-    Column("user_id", "binary", "who sent it", lambda row: row.message.user_id),
-    Column("app_id", "binary", "the application that sent it", lambda row: row.message.app_id),
-    Column("priority", "int", "0 to 9; 4 where the publisher set none",
+    SourceColumn("correlation_id", "binary", "what it answers", lambda row: row.message.correlation_id),
+    SourceColumn("reply_to", "struct<exchange:string,routing_key:string>", "where an answer is awaited", _reply),
+    SourceColumn("content_type", "string", "the MIME type of the body", lambda row: row.message.content_type),
+    SourceColumn("content_encoding", "string", "the encoding of the body", lambda row: row.message.content_encoding),
+    SourceColumn("user_id", "binary", "who sent it", lambda row: row.message.user_id),
+    SourceColumn("app_id", "binary", "the application that sent it", lambda row: row.message.app_id),
+    SourceColumn("priority", "int", "0 to 9; 4 where the publisher set none",
            lambda row: 4 if row.delivery.priority is None else int(row.delivery.priority)),
-    Column("persistent", "boolean", "whether the broker keeps it on disk",
+    SourceColumn("persistent", "boolean", "whether the broker keeps it on disk",
            lambda row: row.delivery.delivery_mode == PERSISTENT),
-    Column("redelivered", "boolean", "whether somebody may have had it before",
+    SourceColumn("redelivered", "boolean", "whether somebody may have had it before",
            lambda row: bool(row.delivery.redelivered)),
-    Column("ttl", "bigint", "milliseconds for which it is of use",
+    SourceColumn("ttl", "bigint", "milliseconds for which it is of use",
            lambda row: None if row.delivery.ttl is None else min(row.delivery.ttl, 2**63 - 1)),
-    Column("timestamp", "timestamp", "when it came to the broker", lambda row: _time(row.delivery.timestamp)),
-    Column("expiration", "timestamp", "when it is of no more use", lambda row: _time(row.delivery.expiration)),
-    Column("received", "timestamp", "when it came here"),
-    Column("segment", "bigint", "the segment that it was taken in"),
-    Column("position", "int", "its place in that segment; both together name it"),
-    Column("header_error", "string", "why its properties could not be read; null for nearly all",
+    SourceColumn("timestamp", "timestamp", "when it came to the broker", lambda row: _time(row.delivery.timestamp)),
+    SourceColumn("expiration", "timestamp", "when it is of no more use", lambda row: _time(row.delivery.expiration)),
+    SourceColumn("received", "timestamp", "when it came here"),
+    SourceColumn("segment", "bigint", "the segment that it was taken in"),
+    SourceColumn("position", "int", "its place in that segment; both together name it"),
+    SourceColumn("header_error", "string", "why its properties could not be read; null for nearly all",
            lambda row: row.error),
 )  # fmt: skip
 """All columns, in order."""
@@ -275,7 +275,7 @@ NAMES: Final = tuple([column.name for column in COLUMNS])
 DDL: Final = ", ".join([f"{column.name} {column.ddl}" for column in COLUMNS])
 
 
-def picked(names: Sequence[tuple[str, str]]) -> tuple[Column, ...]:
+def picked(names: Sequence[tuple[str, str]]) -> tuple[SourceColumn, ...]:
     """Returns columns by name and type, for a schema given by the user.  Raises LiveSetupError for an unknown one."""
     known = {column.name: column for column in COLUMNS}
     found = []
@@ -289,7 +289,7 @@ def picked(names: Sequence[tuple[str, str]]) -> tuple[Column, ...]:
     return tuple(found)
 
 
-def rows_of(path: Path, segment: int, columns: Sequence[Column]) -> Iterator[Any]:
+def rows_of(path: Path, segment: int, columns: Sequence[SourceColumn]) -> Iterator[Any]:
     """Yields the rows of a segment (Any: RecordBatch).  Raises LiveError when it cannot be read."""
     schema = pa.schema([(column.name, _ARROW[column.ddl]) for column in columns])
     made = [column for column in columns if column.of is not None]
@@ -310,7 +310,7 @@ def rows_of(path: Path, segment: int, columns: Sequence[Column]) -> Iterator[Any
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _row(header: bytes) -> Row:
+def _row(header: bytes) -> SourceRow:
     """Returns the properties of a message; one with a malformed header keeps its body, with the error."""
     delivery, message = _NO_DELIVERY, _NO_MESSAGE
     error = None
@@ -324,7 +324,7 @@ def _row(header: bytes) -> Row:
             delivery = struct
         elif type(struct) is MessageProperties and message is _NO_MESSAGE:
             message = struct
-    return Row(delivery, message, error)
+    return SourceRow(delivery, message, error)
 
 
 def texts_of(headers: Mapping[str, Value]) -> list[tuple[str, str | None]]:

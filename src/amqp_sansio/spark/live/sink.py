@@ -20,8 +20,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from amqp_sansio.adapters.sync import Pending, Session
 from amqp_sansio.errors import EncodeError, MessageReturned
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import Link, Step, give_time, go_on
-from amqp_sansio.spark.live.coordinator import Coordinator, Published
+from amqp_sansio.spark.live.broker_link import BrokerLink, StepHook, give_time, go_on
+from amqp_sansio.spark.live.coordinator import CommitCoordinator, TaskPublished
 from amqp_sansio.spark.live.identity import JOB, SINK, branch, number_of_job, word
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, sink_options
@@ -38,19 +38,19 @@ EPOCH: Final = "streaming.sql.batchId"
 """Properties of a task that Spark sets for streams."""
 
 
-class Said(WriterCommitMessage):
+class TaskReport(WriterCommitMessage):
     """What a task reports to the driver: what it published, and for which query."""
 
-    def __init__(self, published: Published, query: str) -> None:
+    def __init__(self, published: TaskPublished, query: str) -> None:
         self.published: Final = published
         self.query: Final = query
 
     def __repr__(self) -> str:
-        return f"Said({self.published!r}, {self.query!r})"
+        return f"TaskReport({self.published!r}, {self.query!r})"
 
 
 @attrs.frozen(kw_only=True)
-class Plan:
+class SinkPlan:
     """What a task needs to know."""
 
     options: SinkOptions
@@ -60,24 +60,26 @@ class Plan:
     """The last decided epoch of each query, which must not be published again."""
 
     @classmethod
-    def begin(cls, coordinator: Coordinator) -> Plan:
-        """Prepares a write on the driver, before tasks begin: see `Coordinator.begin`."""
+    def begin(cls, coordinator: CommitCoordinator) -> SinkPlan:
+        """Prepares a write on the driver, before tasks begin: see `CommitCoordinator.begin`."""
         mode, decisions = coordinator.begin(), coordinator.decisions
         decided = {each.query: each.epoch for each in decisions.all()}
         return cls(options=coordinator.options, owner=decisions.owner, mode=mode, decided=decided)
 
-    def publish(self, rows: Iterator[pa.RecordBatch], query: str, epoch: int | None = None, step: Step = go_on) -> Said:
+    def publish(
+        self, rows: Iterator[pa.RecordBatch], query: str, epoch: int | None = None, step: StepHook = go_on
+    ) -> TaskReport:
         """Publishes a task's rows of an epoch in a branch and prepares it; `query` is the name of a job where `epoch` is None.
 
         Does nothing in a replay of what was decided: it was published, or will be.
         """
         if self.decided.get(query, -1) >= (epoch or 0):
-            return Said(Published("", 0, 0), query)
+            return TaskReport(TaskPublished("", 0, 0), query)
         number, kind, seed = (number_of_job(query), JOB, query) if epoch is None else (epoch, SINK, f"{query}/{epoch}")
         ids = f"{self.owner.hex()}/{seed}".encode() if self.mode == AT_LEAST_ONCE else None
         context = TaskContext.get()
         messages = attrs.evolve(self.options.rows, ids=ids).messages(rows, context.partitionId() if context else 0)
-        return Said(Publisher(self.options, self.owner, self.mode, step).publish(messages, number, kind), query)
+        return TaskReport(Publisher(self.options, self.owner, self.mode, step).publish(messages, number, kind), query)
 
 
 def _checked(given: Mapping[str, str], schema: StructType, overwrite: bool) -> SinkOptions:
@@ -88,8 +90,8 @@ def _checked(given: Mapping[str, str], schema: StructType, overwrite: bool) -> S
     return options
 
 
-def _published(messages: list[WriterCommitMessage | None]) -> list[Published]:
-    return [each.published for each in messages if isinstance(each, Said)]
+def _published(messages: list[WriterCommitMessage | None]) -> list[TaskPublished]:
+    return [each.published for each in messages if isinstance(each, TaskReport)]
 
 
 class EpochWriter(DataSourceStreamArrowWriter):
@@ -99,16 +101,16 @@ class EpochWriter(DataSourceStreamArrowWriter):
     commit, which is never pickled.
     """
 
-    step: ClassVar[Step] = staticmethod(go_on)
+    step: ClassVar[StepHook] = staticmethod(go_on)
     """Called at each step of the protocol; for tests."""
 
     def __init__(self, given: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         self._options: Final = _checked(given, schema, overwrite)
-        self._plan: Plan | None = None
+        self._plan: SinkPlan | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         if self._plan is None:
-            self._plan = Plan.begin(self._coordinator())
+            self._plan = SinkPlan.begin(self._coordinator())
         return self.__dict__
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -121,7 +123,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
         """Decides about the epoch on the driver, and carries the decision out."""
-        queries = {each.query for each in messages if isinstance(each, Said)}
+        queries = {each.query for each in messages if isinstance(each, TaskReport)}
         if not queries:
             return
         if len(queries) != 1 or len(_published(messages)) != len(messages):
@@ -132,8 +134,8 @@ class EpochWriter(DataSourceStreamArrowWriter):
         """Discards, on the driver, what tasks prepared."""
         self._coordinator().abort(_published(messages))
 
-    def _coordinator(self) -> Coordinator:
-        return Coordinator(self._options, step=self.step)
+    def _coordinator(self) -> CommitCoordinator:
+        return CommitCoordinator(self._options, step=self.step)
 
 
 class JobWriter(DataSourceArrowWriter):
@@ -142,7 +144,7 @@ class JobWriter(DataSourceArrowWriter):
     def __init__(self, given: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         self._options: Final = _checked(given, schema, overwrite)
         self._job: Final = self._options.job or str(uuid4())
-        self._plan: Final = Plan.begin(self._coordinator())
+        self._plan: Final = SinkPlan.begin(self._coordinator())
         if self._job in self._plan.decided:
             LOG.warning("job %r was published before: nothing is published now; another job has another name", self._job)
 
@@ -161,8 +163,8 @@ class JobWriter(DataSourceArrowWriter):
         """Discards, on the driver, what tasks prepared."""
         self._coordinator().abort(_published(messages))
 
-    def _coordinator(self) -> Coordinator:
-        return Coordinator(self._options, self._job)
+    def _coordinator(self) -> CommitCoordinator:
+        return CommitCoordinator(self._options, self._job)
 
 
 WITHOUT_WORD: Final = 500
@@ -173,13 +175,13 @@ STEPS: Final = ("started", "published", "ended", "prepared")
 class Publisher:
     """Publishes for one journal's `owner`."""
 
-    def __init__(self, options: SinkOptions, owner: bytes, mode: str, step: Step = go_on) -> None:
+    def __init__(self, options: SinkOptions, owner: bytes, mode: str, step: StepHook = go_on) -> None:
         self.options: Final = options
         self.owner: Final = owner
         self.mode: Final = mode
         self._step: Final = step
 
-    def publish(self, messages: Iterable[Outgoing], number: int = 0, kind: bytes = SINK) -> Published:
+    def publish(self, messages: Iterable[Outgoing], number: int = 0, kind: bytes = SINK) -> TaskPublished:
         """Publishes messages; `number` is the epoch, or that of the job.
 
         Raises LiveError; then the messages do not count, and the broker drops them.
@@ -187,17 +189,17 @@ class Publisher:
         waiting = iter(messages)
         first = next(waiting, None)
         if first is None:  # no rows: no connection
-            return Published("", 0, 0)
+            return TaskPublished("", 0, 0)
         everything = chain([first], waiting)
         name = branch(self.owner, kind, number)
-        with Link(self.options.access) as link, link.told(""):
+        with BrokerLink(self.options.access) as link, link.told(""):
             try:
                 with link.connection.session() as session:
                     if self.mode == AT_LEAST_ONCE:
                         rows, octets = self._send(session, everything)
                         session.sync()
                         self._step("published")
-                        return Published("", rows, octets)
+                        return TaskPublished("", rows, octets)
                     with session.branch(name):
                         give_time(session, name, self.options.branch_timeout)
                         self._step("started")
@@ -209,9 +211,9 @@ class Publisher:
             except MessageReturned as error:
                 raise LiveSetupError(f"{self.options.access.shown}: {error}") from None
             if status == XaStatus.XA_RDONLY and not self.options.rows.mandatory:  # no queue took any, which is allowed
-                return Published("", rows, octets)
+                return TaskPublished("", rows, octets)
             link.must_keep(status, "is given")
-            return Published(word(name), rows, octets)
+            return TaskPublished(word(name), rows, octets)
 
     def _send(self, session: Session, messages: Iterable[Outgoing]) -> tuple[int, int]:
         """Sends all; returns how many there were, and the octets of their bodies."""

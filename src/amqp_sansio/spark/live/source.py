@@ -23,8 +23,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import Step, go_on
-from amqp_sansio.spark.live.mapping import DDL, Column, picked, rows_of
+from amqp_sansio.spark.live.broker_link import StepHook, go_on
+from amqp_sansio.spark.live.mapping import DDL, SourceColumn, picked, rows_of
 from amqp_sansio.spark.live.options import SourceOptions, source_options
 from amqp_sansio.spark.live.sink import EpochWriter, JobWriter
 from amqp_sansio.spark.live.spool import Segment, Spool
@@ -83,21 +83,21 @@ class SegmentPartition(InputPartition):
 class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A stream from queues: its offset is the last segment that was taken."""
 
-    step: ClassVar[Step] = staticmethod(go_on)
+    step: ClassVar[StepHook] = staticmethod(go_on)
     """Called at each step of the protocol; for tests."""
 
-    def __init__(self, options: SourceOptions, columns: Sequence[Column]) -> None:
+    def __init__(self, options: SourceOptions, columns: Sequence[SourceColumn]) -> None:
         self._options: Final = options
         self._columns: Final = tuple(columns)
-        self._made: Reader | None = None
+        self._made: OffsetReader | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_made": None}
 
     @property
-    def _reader(self) -> Reader:
+    def _reader(self) -> OffsetReader:
         if self._made is None:
-            self._made = Reader(self._options, self.step)
+            self._made = OffsetReader(self._options, self.step)
         return self._made
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
@@ -149,14 +149,14 @@ PATIENCE: Final = 20
 it leaves the remaining messages, which another consumer holds."""
 
 
-class Reader:
+class OffsetReader:
     """The logic of the stream, without Spark.
 
     It computes offsets, which are plain values: the spool's name, the last segment, and the rows and octets of the query up to
     it.
     """
 
-    def __init__(self, options: SourceOptions, step: Step = go_on) -> None:
+    def __init__(self, options: SourceOptions, step: StepHook = go_on) -> None:
         self.options: Final = options
         self.spool: Final = Spool(options.spool)
         self.spooler: Final = Spooler(options, self.spool, step)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.disk import PART, Lock, folder, put_json, sync, sync_folder, told
+from amqp_sansio.spark.live.disk import PART, FolderLock, folder, put_json, sync, sync_folder, told
 from amqp_sansio.spark.live.identity import from_word, note_of, word
 from amqp_sansio.spec.dtx import Xid
 
@@ -55,7 +55,7 @@ class Spool:
 
     def __init__(self, path: Path) -> None:
         self.path: Final = folder(path, OPTION)
-        self.lock: Final = Lock(path, OPTION)
+        self.lock: Final = FolderLock(path, OPTION)
         owner, numbers = note_of(path / NOTE, "segments", "*.segment", removed=0)
         self.owner: Final = owner
         self._removed = numbers["removed"]
@@ -88,7 +88,7 @@ class Spool:
             )
         return found
 
-    def draft(self, number: int, branch: Xid, messages: Sequence[Taken]) -> Draft:
+    def draft(self, number: int, branch: Xid, messages: Sequence[RawMessage]) -> Draft:
         """Writes and syncs messages, so that recording them needs no further space.  Raises LiveError."""
         named = word(branch)
         octets = sum([each.octets for each in messages])
@@ -155,7 +155,7 @@ _SCHEMA: Final = pa.schema([
 ])  # fmt: skip
 
 
-class Taken(NamedTuple):
+class RawMessage(NamedTuple):
     """A message as it was received, not decoded."""
 
     queue: str
@@ -172,7 +172,7 @@ class Taken(NamedTuple):
         return len(self.header) + len(self.body)
 
 
-def write(path: Path, messages: Sequence[Taken]) -> None:
+def write(path: Path, messages: Sequence[RawMessage]) -> None:
     """Writes and syncs a segment.  Raises LiveError when the disk fails; then there is none."""
     columns = [
         pa.array([each[at] for each in messages], field.type) for at, field in enumerate(_SCHEMA)

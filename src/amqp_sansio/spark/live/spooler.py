@@ -26,10 +26,10 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, SessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import Link, Step, give_time, go_on, persistently
+from amqp_sansio.spark.live.broker_link import BrokerLink, StepHook, give_time, go_on, persistently
 from amqp_sansio.spark.live.identity import SOURCE, branch, owned, unseen, word
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE, Access, SourceOptions
-from amqp_sansio.spark.live.spool import Segment, Spool, Taken
+from amqp_sansio.spark.live.spool import RawMessage, Segment, Spool
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 
@@ -54,7 +54,7 @@ class Spooler:
         self,
         options: SourceOptions,
         spool: Spool,
-        step: Step = go_on,
+        step: StepHook = go_on,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.options: Final = options
@@ -65,7 +65,7 @@ class Spooler:
         """The number of the last segment."""
         self._step: Final = step
         self._clock: Final = clock
-        self._intake: Intake | None = None
+        self._intake: QueueIntake | None = None
         self._was_open = False
 
     def open(self) -> None:
@@ -73,7 +73,7 @@ class Spooler:
         self.spool.lock.take()
         if self._intake is not None:
             return
-        intake = Intake(self.options.access, self.options.queues, self.options.prefetch, self.options.prefetch_octets)
+        intake = QueueIntake(self.options.access, self.options.queues, self.options.prefetch, self.options.prefetch_octets)
         intake.open()
         try:
             self._choose(intake)
@@ -95,14 +95,14 @@ class Spooler:
         if intake is not None:
             intake.close()
 
-    def _choose(self, intake: Intake) -> None:
+    def _choose(self, intake: QueueIntake) -> None:
         wanted = self.options.mode
         mode = intake.link.mode(wanted, wanted != AT_LEAST_ONCE and intake.link.has_dtx())
         if mode == AT_LEAST_ONCE and self.mode != mode:
             LOG.warning(AT_LEAST_ONCE_SAID, self.options.access.shown)
         self.mode = mode
 
-    def _recover(self, intake: Intake) -> None:
+    def _recover(self, intake: QueueIntake) -> None:
         """Decides branches in doubt by what is recorded; never touches those of others."""
         recorded = self.spool.branches()
         if self.mode == EXACTLY_ONCE or intake.link.has_dtx():
@@ -123,7 +123,7 @@ class Spooler:
             self.spool.tidy(self.spool.drafts())
         self.last = max([self.spool.removed, *[each.number for each in self.spool.segments()]])
 
-    def _roll_back_drafts(self, intake: Intake) -> None:
+    def _roll_back_drafts(self, intake: QueueIntake) -> None:
         """Rolls back all drafts; keeps each until the broker confirms that, because its branch may be active without its
         process."""
         for draft in self.spool.drafts():
@@ -157,7 +157,7 @@ class Spooler:
         """
         return self._with_broker(lambda intake: self._take(intake, most, self.options.wait if wait is None else wait))
 
-    def _with_broker(self, work: Callable[[Intake], Value]) -> Value:
+    def _with_broker(self, work: Callable[[QueueIntake], Value]) -> Value:
         def attempt() -> Value:
             try:
                 self.open()
@@ -172,7 +172,7 @@ class Spooler:
 
         return persistently(self.options.access, attempt, lost, self._clock)
 
-    def _take(self, intake: Intake, most: int | None, wait: float) -> Segment | None:
+    def _take(self, intake: QueueIntake, most: int | None, wait: float) -> Segment | None:
         messages, taken = self._collect(intake, most, wait)
         if not taken:
             return None
@@ -207,10 +207,10 @@ class Spooler:
         self._step("committed")
         return segment
 
-    def _collect(self, intake: Intake, most: int | None, wait: float) -> tuple[list[Message], list[Taken]]:
+    def _collect(self, intake: QueueIntake, most: int | None, wait: float) -> tuple[list[Message], list[RawMessage]]:
         rows = self.options.rows if most is None else min(most, self.options.rows)
         messages: list[Message] = []
-        taken: list[Taken] = []
+        taken: list[RawMessage] = []
         octets = 0
         until = 0.0
         while len(taken) < rows and octets < self.options.octets:
@@ -228,11 +228,11 @@ class Spooler:
         return messages, taken
 
 
-class Intake:
+class QueueIntake:
     """Subscriptions to some queues in one session.  Raises LiveError when the connection fails, which ends it."""
 
     def __init__(self, access: Access, queues: Sequence[str], prefetch: int, octets: int | None) -> None:
-        self.link: Final = Link(access)
+        self.link: Final = BrokerLink(access)
         self.queues: Final = tuple(queues)
         self._prefetch: Final = prefetch
         self._octets: Final = INFINITE if octets is None else octets
@@ -285,7 +285,7 @@ class Intake:
     def _held(self) -> int:
         return sum([len(inbox.messages) for _, inbox in self._inboxes])
 
-    def receive(self, seconds: float) -> tuple[Message, Taken] | None:
+    def receive(self, seconds: float) -> tuple[Message, RawMessage] | None:
         """Returns the next message of any queue, in turn; None when there is none within `seconds`."""
         until = time.monotonic() + seconds
         try:
@@ -295,7 +295,7 @@ class Intake:
                     self._next = (self._next + 1) % len(self._inboxes)
                     message = inbox.take()
                     if message is not None:
-                        return message, Taken(name, time.time_ns() // 1000, message.received.header, message.body)
+                        return message, RawMessage(name, time.time_ns() // 1000, message.received.header, message.body)
                 left = until - time.monotonic()
                 if left <= 0:
                     return None

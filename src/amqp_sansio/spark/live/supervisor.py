@@ -28,7 +28,7 @@ class Query(Protocol):
         raise NotImplementedError
 
 
-class GaveUp(PipelineError):
+class QueryGaveUp(PipelineError):
     """A query failed too often, or with an error that trying again does not cure; the text has the last reason."""
 
 
@@ -44,7 +44,7 @@ def supervise(
     """Starts a query, waits for its end, and restarts it when it failed; returns the number of restarts.
 
     `start` starts it: `lambda: frame.writeStream. ... .start()`, with its checkpoint.  Returns when the query ends on its own
-    (available-now, or somebody stopped it).  Raises GaveUp, with the reason in one sentence.
+    (available-now, or somebody stopped it).  Raises QueryGaveUp, with the reason in one sentence.
     """
     again = 0
     delays = policy.delays(chance)
@@ -57,13 +57,13 @@ def supervise(
         except Exception as error:
             why, hopeless = reason(error)
             if hopeless:
-                raise GaveUp(why) from error
+                raise QueryGaveUp(why) from error
             if clock() - began >= healthy:
                 delays, in_a_row = policy.delays(chance), 0
             in_a_row += 1
             delay = next(delays, None)
             if delay is None:
-                raise GaveUp(f"given up after {in_a_row} failures in a row, the last one: {why}") from error
+                raise QueryGaveUp(f"given up after {in_a_row} failures in a row, the last one: {why}") from error
             LOG.warning("the query failed: %s; it is started again in %.1f s", why, delay)
             sleep(delay)
             again += 1

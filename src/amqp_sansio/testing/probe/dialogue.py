@@ -15,7 +15,7 @@ from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_, Sync
-from amqp_sansio.testing.speech.blame import Watch
+from amqp_sansio.testing.speech.blame import ObserverPair
 from amqp_sansio.testing.speech.step import Step, StepReader
 from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting
 from amqp_sansio.wire.framing import Malformed
@@ -45,7 +45,7 @@ class Transport(Protocol):
     def close(self) -> None: ...
 
 
-class Talk:
+class Dialogue:
     """The dialogue on one connection.
 
     `steps` is all that both sides sent; `accused` holds the violations of the server by a tolerant observer.
@@ -66,7 +66,7 @@ class Talk:
         """Whether the server has hung up, or its octets cannot be read."""
         self.opened = 0
         self._pending = bytearray()
-        self._watch: Final = Watch()
+        self._watch: Final = ObserverPair()
         self._reader: Final = StepReader("server")
         self._asides = 0
         self._heard = 0

@@ -22,7 +22,7 @@ CAUSES: Final[dict[Word, Word]] = {
 """Client words that make a server say what it may say at any time."""
 
 
-class Plan(NamedTuple):
+class ProbePlan(NamedTuple):
     """Conversation `number`: these words of a part, then `wrong`, an illegal one; or a trespass of the catalogue."""
 
     number: int
@@ -62,19 +62,21 @@ def wrongs(part: Part) -> list[tuple[tuple[Word, ...], Word]]:
     return [(way, word) for way, state in ways if state is not None for word in illegal(part, state)]
 
 
-def _each_once(parts: Sequence[Part], random: Random) -> Iterator[Plan]:
+def _each_once(parts: Sequence[Part], random: Random) -> Iterator[ProbePlan]:
     """Yields everything to try once: conversations through every move first, then illegal steps, in any order."""
     for part in parts:
         for said in covering(part):
-            yield Plan(0, part.name, said)
+            yield ProbePlan(0, part.name, said)
     names = {part.section for part in parts}
-    rest = [Plan(0, each.section, (), None, each.condition.name) for each in trespasses(Setting()) if each.section in names]
-    rest += [Plan(0, part.name, way, word) for part in parts for way, word in wrongs(part)]
+    rest = [
+        ProbePlan(0, each.section, (), None, each.condition.name) for each in trespasses(Setting()) if each.section in names
+    ]
+    rest += [ProbePlan(0, part.name, way, word) for part in parts for way, word in wrongs(part)]
     random.shuffle(rest)
     yield from rest
 
 
-def _at_random(parts: Sequence[Part], random: Random) -> Iterator[Plan]:
+def _at_random(parts: Sequence[Part], random: Random) -> Iterator[ProbePlan]:
     """Yields conversations without end, some of them with an illegal step."""
     samplers = {part.name: Sampler(part.client_led) for part in parts}
     while True:
@@ -85,10 +87,10 @@ def _at_random(parts: Sequence[Part], random: Random) -> Iterator[Plan]:
         state = part.language.run(said)
         candidates = illegal(part, state) if state is not None else ()
         wrong = random.choice(candidates) if candidates and random.random() < _ILLEGAL_SHARE else None
-        yield Plan(0, part.name, said, wrong)
+        yield ProbePlan(0, part.name, said, wrong)
 
 
-def plans(section: str | None, count: int, seed: int) -> Iterator[Plan]:
+def plans(section: str | None, count: int, seed: int) -> Iterator[ProbePlan]:
     """Yields `count` plans, the same for the same seed.  Raises ValueError for an unknown section."""
     parts = parts_of(section)
     random = Random(seed)

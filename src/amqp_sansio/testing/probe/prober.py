@@ -9,10 +9,10 @@ from typing import Final
 from amqp_sansio.spec import dtx, exchange
 from amqp_sansio.spec.exchange import ExchangeQueryResult
 from amqp_sansio.spec.execution import Result
-from amqp_sansio.testing.probe.dialogue import ProbeError, Talk, Transport
-from amqp_sansio.testing.probe.plans import Plan, plans
+from amqp_sansio.testing.probe.dialogue import Dialogue, ProbeError, Transport
+from amqp_sansio.testing.probe.plans import ProbePlan, plans
 from amqp_sansio.testing.probe.report import Report
-from amqp_sansio.testing.probe.rounds import Finding, Round
+from amqp_sansio.testing.probe.rounds import ProbeVerdict, Round
 from amqp_sansio.testing.speech.blame import Trespass, trespasses
 from amqp_sansio.testing.speech.parts import parts_of
 from amqp_sansio.testing.speech.word_encoder import Setting, Voice
@@ -56,7 +56,7 @@ class Prober:
     def greet(self) -> None:
         """Opens a connection and closes it.  Raises ProbeError when the server cannot be reached, or does not open it."""
         with closing(self._connect()) as transport:
-            talk = Talk(transport.exchange, self._setting(0))
+            talk = Dialogue(transport.exchange, self._setting(0))
             talk.open()
             talk.leave()
 
@@ -70,7 +70,7 @@ class Prober:
         prefix = f"probe-{self._seed}-{number}-"
         return Setting(f"{prefix}s".encode(), 1, prefix, *self._login)
 
-    def _round(self, plan: Plan) -> Round:
+    def _round(self, plan: ProbePlan) -> Round:
         setting = self._setting(plan.number)
         found = [each for each in trespasses(setting) if each.condition.name == plan.trespass]
         done = self._led(plan, setting, found[0] if found else None)
@@ -82,22 +82,24 @@ class Prober:
             except ProbeError:
                 self._is_gone(done)
             else:
-                self.report.found(done, Finding(ALIVE, True, "it hung up, and serves others"))
+                self.report.found(done, ProbeVerdict(ALIVE, True, "it hung up, and serves others"))
         self._tidy(done, setting)
         return done
 
     def _is_gone(self, done: Round) -> None:
         if not self._gone:
             self._gone = True
-            self.report.found(done, Finding(ALIVE, False, "this conversation ends the server: it does not answer afterwards"))
+            self.report.found(
+                done, ProbeVerdict(ALIVE, False, "this conversation ends the server: it does not answer afterwards")
+            )
 
-    def _led(self, plan: Plan, setting: Setting, trespass: Trespass | None) -> Round:
+    def _led(self, plan: ProbePlan, setting: Setting, trespass: Trespass | None) -> Round:
         """Runs the conversation.  A server that is gone gets more chances, as it may be restarted."""
         left = CHANCES
         while True:
             try:
                 with closing(self._connect()) as transport:
-                    done = Round(plan, Talk(transport.exchange, setting), trespass)
+                    done = Round(plan, Dialogue(transport.exchange, setting), trespass)
                     done.run()
                 self._gone = False
                 return done
@@ -117,7 +119,7 @@ class Prober:
             return
         # The server was good enough for the conversation; whether it is gone, the next one will show.
         with suppress(ProbeError), closing(self._connect()) as transport:
-            talk = Talk(transport.exchange, self._setting(done.plan.number))
+            talk = Dialogue(transport.exchange, self._setting(done.plan.number))
             talk.open()
             for number, name in enumerate(names):
                 self._forget(talk, number, name)
@@ -126,7 +128,7 @@ class Prober:
                 talk.sync(1)
             talk.leave()
 
-    def _forget(self, talk: Talk, number: int, name: str) -> None:
+    def _forget(self, talk: Dialogue, number: int, name: str) -> None:
         voice = self._session(talk, number)
         talk.say(voice.step("client", exchange.Query(name)))
         talk.sync(1)
@@ -135,7 +137,7 @@ class Prober:
             talk.say(voice.step("client", exchange.Delete(name)))
             talk.sync(3)
 
-    def _session(self, talk: Talk, number: int) -> Voice:
+    def _session(self, talk: Dialogue, number: int) -> Voice:
         """Opens a session on its own channel, which may end with an exception."""
         setting = Setting(talk.setting.session + b"-tidy-%d" % number, 1)
         talk.heard_all()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.grammar.automaton import START, Word
 from amqp_sansio.grammar.walks import shortest_to_each, transition_words
-from amqp_sansio.testing.probe.rounds import Finding, Round
+from amqp_sansio.testing.probe.rounds import ProbeVerdict, Round
 from amqp_sansio.testing.speech.parts import PARTS, Part
 from amqp_sansio.testing.speech.word_encoder import speaker_of
 
@@ -24,7 +24,7 @@ REASONS: Final[dict[tuple[str, Word], str]] = {
 """Moves that no client can bring about, where a server behaves as most do."""
 
 
-class Missed(NamedTuple):
+class UnmadeMoves(NamedTuple):
     """Moves of the same word that were not made for the same reason, and their number."""
 
     word: Word
@@ -37,7 +37,7 @@ class Missed(NamedTuple):
         return f"{f'{word} by the {speaker}' if speaker else word}{places}: {self.why}"
 
 
-def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:
+def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[UnmadeMoves]:
     """Returns the moves of a part that are missing from `gone`, in the order of their words."""
     language, gone = part.client_led, set(gone)
     entered = {START, *[language.moves[state][word] for state, word in gone]}
@@ -56,7 +56,7 @@ def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:
                     break
                 at = language.moves[at][before]
         counts[word, why] += 1
-    return [Missed(word, moves, why) for (word, why), moves in sorted(counts.items())]
+    return [UnmadeMoves(word, moves, why) for (word, why), moves in sorted(counts.items())]
 
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool | None"
@@ -92,7 +92,7 @@ class Example(NamedTuple):
         }
 
 
-class Tally:
+class RuleTally:
     """The findings about one rule."""
 
     def __init__(self, rule: str, example: Example) -> None:
@@ -103,7 +103,7 @@ class Tally:
         self.example = example
         """The shortest conversation that breaks the rule, or else the shortest that keeps it."""
 
-    def add(self, finding: Finding, example: Example) -> None:
+    def add(self, finding: ProbeVerdict, example: Example) -> None:
         """Adds a finding."""
         if finding.kept:
             self.kept += 1
@@ -132,7 +132,7 @@ class Report:
     """The report of a probe, to which each conversation is added."""
 
     def __init__(self, parts: Iterable[str]) -> None:
-        self.rules: Final[dict[str, Tally]] = {}
+        self.rules: Final[dict[str, RuleTally]] = {}
         self.letter: Final[Counter[str]] = Counter()
         """The server's deviations from the letter that deployed peers share, counted by rule."""
         self.conversations = 0
@@ -156,24 +156,24 @@ class Report:
         for finding in done.findings:
             self.found(done, finding)
 
-    def found(self, done: Round, finding: Finding) -> None:
+    def found(self, done: Round, finding: ProbeVerdict) -> None:
         """Adds a finding of a conversation."""
         octets = done.talk.octets
         lines = tuple(done.conversation(finding).lines)
         example = Example(done.plan.number, finding.text, lines, bytes(octets["client"]), bytes(octets["server"]))
-        self.rules.setdefault(finding.rule, Tally(finding.rule, example)).add(finding, example)
+        self.rules.setdefault(finding.rule, RuleTally(finding.rule, example)).add(finding, example)
 
     @property
-    def broken(self) -> list[Tally]:
+    def broken(self) -> list[RuleTally]:
         """The rules that were broken, by name."""
         return [self.rules[rule] for rule in sorted(self.rules) if self.rules[rule].broken]
 
     @property
-    def kept(self) -> list[Tally]:
+    def kept(self) -> list[RuleTally]:
         """The rules that were always kept."""
         return [self.rules[rule] for rule in sorted(self.rules) if not self.rules[rule].broken]
 
-    def coverage(self) -> list[tuple[str, int, int, list[Missed]]]:
+    def coverage(self) -> list[tuple[str, int, int, list[UnmadeMoves]]]:
         """Returns, for each part, the moves made, those that a client can bring about, and the missing ones with reasons."""
         rows = []
         for name, moves in self.moves.items():

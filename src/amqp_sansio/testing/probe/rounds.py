@@ -16,8 +16,8 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, Redirect, Secure, Start, Tune
 from amqp_sansio.spec.execution import Exception_, Result
-from amqp_sansio.testing.probe.dialogue import Talk, objection
-from amqp_sansio.testing.probe.plans import Plan
+from amqp_sansio.testing.probe.dialogue import Dialogue, objection
+from amqp_sansio.testing.probe.plans import ProbePlan
 from amqp_sansio.testing.speech.blame import Blame, Trespass, blamed
 from amqp_sansio.testing.speech.parts import PARTS, Part
 from amqp_sansio.testing.speech.step import Conversation, Step
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
         return f"{said}: {self.text}" if self.text else said
 
 
-class Finding(NamedTuple):
+class ProbeVerdict(NamedTuple):
     """One rule, kept or broken in one conversation."""
 
     rule: str
@@ -152,13 +152,13 @@ class Round:
     `findings` are complete when `run` returns; `moves` are the moves of the grammar that were made.
     """
 
-    def __init__(self, plan: Plan, talk: Talk, trespass: Trespass | None = None) -> None:
+    def __init__(self, plan: ProbePlan, talk: Dialogue, trespass: Trespass | None = None) -> None:
         self.plan: Final = plan
         self.talk: Final = talk
         self.trespass: Final = trespass
         self.part: Final = PARTS[plan.part] if trespass is None else _REFUSED
         self.voice: Final = self.part.voice(talk.setting)
-        self.findings: Final[list[Finding]] = []
+        self.findings: Final[list[ProbeVerdict]] = []
         self.moves: Final[list[tuple[int, Word]]] = []
         self.words: Final[list[Word]] = []
         self.not_offered = False
@@ -206,9 +206,9 @@ class Round:
         return True
 
     @property
-    def accusations(self) -> list[Finding]:
+    def accusations(self) -> list[ProbeVerdict]:
         """The rules that an observer saw the server break."""
-        return [Finding(each.rule, False, f"the server: {each.text or each.said}") for each in self.talk.accused]
+        return [ProbeVerdict(each.rule, False, f"the server: {each.text or each.said}") for each in self.talk.accused]
 
     @property
     def hung_up(self) -> bool:
@@ -256,7 +256,7 @@ class Round:
         to = self.part.language.step(self.state, word)
         if to is None and speaker_of(word) == "server" and not self._refused:
             legal = ", ".join(self.part.language.legal(self.state))
-            self.findings.append(Finding(self.rule, False, f"the server says {word.partition(':')[2]}; legal: {legal}"))
+            self.findings.append(ProbeVerdict(self.rule, False, f"the server says {word.partition(':')[2]}; legal: {legal}"))
         self.state = to
 
     # --- sending --------------------------------------------------------------------------------------------------------------
@@ -326,9 +326,9 @@ class Round:
         if self._lacks(answer):
             return False
         if answer.kind == "taken" or ends or (answer.kind == "detached" and answer.code == 0):
-            self.findings.append(Finding(taken(verb), True))
+            self.findings.append(ProbeVerdict(taken(verb), True))
             return not (ends and self.talk.ended)
-        self.findings.append(Finding(taken(verb), False, str(answer)))
+        self.findings.append(ProbeVerdict(taken(verb), False, str(answer)))
         self._refused = True
         return False
 
@@ -401,7 +401,7 @@ class Round:
         answer = self._answer(0, False)
         if not self._lacks(answer):
             rule = IN_TIME if answer.kind == "silent" else taken(verb)
-            self.findings.append(Finding(rule, False, str(answer)))
+            self.findings.append(ProbeVerdict(rule, False, str(answer)))
 
     def _answer_to(self, blame: Blame, word: Word, steps: list[Step]) -> None:
         self._refused = True  # from here on the grammar defines nothing
@@ -413,7 +413,7 @@ class Round:
         answer = self._answer(mark, self._question())
         if not self._lacks(answer):
             kept, text = judge(blame, word, answer)
-            self.findings.append(Finding(blame.rule, kept, text))
+            self.findings.append(ProbeVerdict(blame.rule, kept, text))
 
     def _answer(self, mark: int, answered: bool) -> Answer:
         """Returns how the server has answered since a step."""
@@ -440,9 +440,9 @@ class Round:
         self.findings.extend(self.accusations)
         spoken = not self.not_offered and any(speaker_of(word) == "server" for word in self.words)
         if spoken and all(finding.kept for finding in self.findings if finding.rule == self.rule):
-            self.findings.append(Finding(self.rule, True))
+            self.findings.append(ProbeVerdict(self.rule, True))
 
-    def conversation(self, finding: Finding | None = None) -> Conversation:
+    def conversation(self, finding: ProbeVerdict | None = None) -> Conversation:
         """Returns all steps, with the rule that `finding` says they break."""
         breaks = "" if finding is None or finding.kept else finding.rule
         return Conversation(self.plan.part, self.talk.steps, self.talk.opened, breaks)

@@ -10,12 +10,12 @@ from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, FlowMode
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.testing.simulation.ledger import Group, Item
+from amqp_sansio.testing.simulation.ledger import Item, MessageGroup
 from amqp_sansio.testing.simulation.plan import Step
 from amqp_sansio.testing.simulation.session_model import ENDLESS, Allowance, Branch, Tenure
-from amqp_sansio.testing.simulation.simulated_client import BRITTLE, Line
+from amqp_sansio.testing.simulation.simulated_client import BRITTLE, ClientLink
 
-Doing: TypeAlias = Callable[[Line, Tenure, Step], None]
+Doing: TypeAlias = Callable[[ClientLink, Tenure, Step], None]
 
 DURABLE: Final = ("red", "blue")
 QUEUES: Final = (*DURABLE, "grey", BRITTLE)
@@ -43,7 +43,7 @@ def _unasked(tenure: Tenure) -> list[int]:
     return [id for id in tenure.shown if id not in asked]
 
 
-def publish(line: Line, tenure: Tenure, step: Step) -> None:
+def publish(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Publishes one to four messages to one queue."""
     name = _TARGETS[step.a % len(_TARGETS)] if tenure.branch is None else DURABLE[step.a % len(DURABLE)]
     priority = _PRIORITIES[step.b % len(_PRIORITIES)]
@@ -66,7 +66,7 @@ def publish(line: Line, tenure: Tenure, step: Step) -> None:
     line.tell(f"{line.name} publishes {', '.join(said)} to {name} of {line.site.name} ({kind}, priority {priority}){where}")
 
 
-def subscribe(line: Line, tenure: Tenure, step: Step) -> None:
+def subscribe(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Subscribes to a queue, with window or credit flow, to consume or to browse."""
     name = _TARGETS[step.a % len(_TARGETS)]
     looks = line.persona.kind == "looker" and step.c % 3 != 0
@@ -92,7 +92,7 @@ def subscribe(line: Line, tenure: Tenure, step: Step) -> None:
     _grant(line, tenure, destination, allowance, step)
 
 
-def _grant(line: Line, tenure: Tenure, destination: str, allowance: Allowance, step: Step) -> None:
+def _grant(line: ClientLink, tenure: Tenure, destination: str, allowance: Allowance, step: Step) -> None:
     messages = 1 + step.c % 5
     octets = 2000 * messages if step.c // 5 % 5 == 0 else ENDLESS
     tenure.session.subscriptions[destination].grant(messages, octets)
@@ -102,14 +102,14 @@ def _grant(line: Line, tenure: Tenure, destination: str, allowance: Allowance, s
     )
 
 
-def grant(line: Line, tenure: Tenure, step: Step) -> None:
+def grant(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Grants a subscription more credit."""
     name = _subscription(tenure, step)
     if name is not None:
         _grant(line, tenure, name, tenure.allowances[name], step)
 
 
-def accept(line: Line, tenure: Tenure, step: Step) -> None:
+def accept(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Accepts some of the held messages."""
     ids = _some(_held(tenure), step)
     if not ids:
@@ -126,7 +126,7 @@ def accept(line: Line, tenure: Tenure, step: Step) -> None:
     line.tell(f"{line.name} accepts {', '.join([item.words for item in items])}{where}")
 
 
-def take(tenure: Tenure, said: int, items: list[Item], group: Group | None) -> None:
+def take(tenure: Tenure, said: int, items: list[Item], group: MessageGroup | None) -> None:
     """Records that command `said` accepts these messages."""
     if group is None:
         tenure.accepting[said] = items
@@ -140,7 +140,7 @@ def take(tenure: Tenure, said: int, items: list[Item], group: Group | None) -> N
                 item.holder = None
 
 
-def release(line: Line, tenure: Tenure, step: Step) -> None:
+def release(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Releases some of the held messages, or of those that were delivered not acquired."""
     ids = _held(tenure)
     if tenure.shown and (not ids or step.c % 4 == 0):
@@ -156,7 +156,7 @@ def release(line: Line, tenure: Tenure, step: Step) -> None:
         give_back(line, tenure, _some(ids, step), step.c % 2 == 0)
 
 
-def give_back(line: Line, tenure: Tenure, ids: list[int], mark: bool) -> None:
+def give_back(line: ClientLink, tenure: Tenure, ids: list[int], mark: bool) -> None:
     """Releases held messages."""
     line.settle(tenure, *ids)
     tenure.session.release(ids, mark)
@@ -166,7 +166,7 @@ def give_back(line: Line, tenure: Tenure, ids: list[int], mark: bool) -> None:
     line.tell(f"{line.name} releases {', '.join([item.words for item in items])}{' and marks them' if mark else ''}")
 
 
-def reject(line: Line, tenure: Tenure, step: Step) -> None:
+def reject(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Rejects messages for good: the queues have no alternate exchange."""
     ids = _some(_held(tenure), step)
     if not ids:
@@ -185,7 +185,7 @@ def _subscription(tenure: Tenure, step: Step) -> str | None:
 def _ends_credit(end: Callable[[Subscription], int], told: str) -> Doing:
     """Returns what withdraws all credit of a subscription: stop, or flush, which first requests the messages available now."""
 
-    def doing(line: Line, tenure: Tenure, step: Step) -> None:
+    def doing(line: ClientLink, tenure: Tenure, step: Step) -> None:
         name = _subscription(tenure, step)
         if name is not None:
             tenure.allowances[name].end(end(tenure.session.subscriptions[name]))
@@ -194,7 +194,7 @@ def _ends_credit(end: Callable[[Subscription], int], told: str) -> Doing:
     return doing
 
 
-def cancel(line: Line, tenure: Tenure, step: Step) -> None:
+def cancel(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Cancels a subscription; messages already received can still be settled."""
     name = _subscription(tenure, step)
     if name is not None:
@@ -202,7 +202,7 @@ def cancel(line: Line, tenure: Tenure, step: Step) -> None:
         line.tell(f"{line.name} cancels {name!r}")
 
 
-def acquire(line: Line, tenure: Tenure, step: Step) -> None:
+def acquire(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Asks to acquire some of the messages delivered not acquired."""
     ids = _some(_unasked(tenure), step)
     if ids:
@@ -210,13 +210,13 @@ def acquire(line: Line, tenure: Tenure, step: Step) -> None:
         line.tell(f"{line.name} asks for {', '.join([tenure.shown[id].words for id in ids])}")
 
 
-def sync(line: Line, tenure: Tenure, step: Step) -> None:
+def sync(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Sends a barrier."""
     tenure.syncs[tenure.session.sync()] = None
     line.tell(f"{line.name} says sync")
 
 
-def decide(line: Line, tenure: Tenure, step: Step) -> None:
+def decide(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Commits or rolls back the local transaction."""
     group = tenure.group
     if not tenure.transactional or group is None:
@@ -238,7 +238,7 @@ def decide(line: Line, tenure: Tenure, step: Step) -> None:
             give_back(line, tenure, mine, False)
 
 
-def branch(line: Line, tenure: Tenure, step: Step) -> None:
+def branch(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Takes one step of a distributed transaction with one branch, without waiting for the previous answer."""
     if not tenure.branching:
         return
@@ -267,7 +267,7 @@ def branch(line: Line, tenure: Tenure, step: Step) -> None:
         line.tell(f"{line.name} rolls {known.group.name} back")
 
 
-def begin(line: Line, tenure: Tenure, name: Xid, group: Group | None = None) -> Branch:
+def begin(line: ClientLink, tenure: Tenure, name: Xid, group: MessageGroup | None = None) -> Branch:
     """Starts a branch, of a new transaction unless `group` is given."""
     if group is None:
         group = line.world.ledger.group(f"transaction {len(line.world.ledger.groups) + 1}")
@@ -280,14 +280,14 @@ def begin(line: Line, tenure: Tenure, name: Xid, group: Group | None = None) -> 
     return made
 
 
-def detach(line: Line, tenure: Tenure, step: Step) -> None:
+def detach(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Detaches the session; the client resumes it later."""
     line.harm()
     tenure.session.detach()
     line.tell(f"{line.name} detaches its session")
 
 
-def delete(line: Line, tenure: Tenure, step: Step) -> None:
+def delete(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Deletes the queue that comes and goes."""
     session = tenure.session
     session.send(queue.Declare(BRITTLE))  # so that it exists
@@ -296,7 +296,7 @@ def delete(line: Line, tenure: Tenure, step: Step) -> None:
     line.tell(f"{line.name} deletes {BRITTLE} of {line.site.name}")
 
 
-def declare(line: Line, tenure: Tenure, step: Step) -> None:
+def declare(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Declares the queue that comes and goes."""
     tenure.session.send(queue.Declare(BRITTLE))
     line.tell(f"{line.name} declares {BRITTLE} of {line.site.name}")

@@ -13,8 +13,8 @@ from amqp_sansio.testing.simulation.manager import FORMAT
 from amqp_sansio.testing.simulation.outcome import DEADLOCK, DOUBT, LOST, demand
 from amqp_sansio.testing.simulation.plan import Persona
 from amqp_sansio.testing.simulation.session_model import ENDLESS, Allowance
-from amqp_sansio.testing.simulation.simulated_client import BRITTLE, KEPT, Line
-from amqp_sansio.testing.simulation.site import PATIENCE, Site
+from amqp_sansio.testing.simulation.simulated_client import BRITTLE, KEPT, ClientLink
+from amqp_sansio.testing.simulation.site import PATIENCE, SimulatedBroker
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World
@@ -25,13 +25,13 @@ _STEP: Final = 5.0
 """Seconds per round: shorter than any heartbeat interval."""
 
 
-class Ending:
+class SimulationEnds:
     """The parts of a simulation before its first and after its last step."""
 
     def __init__(self, world: World) -> None:
         self.world: Final = world
         self.found: Final[set[bytes]] = set()
-        self.there: Final[list[Line]] = []
+        self.there: Final[list[ClientLink]] = []
         """The clients that ever connected."""
 
     # --- the beginning ------------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Ending:
                 line.come()
             self._rest(self.there)
 
-    def _rest(self, lines: list[Line] | None = None) -> None:
+    def _rest(self, lines: list[ClientLink] | None = None) -> None:
         """Delivers until no side has output left, with the manager at work among these lines; None: it pauses."""
         world = self.world
         for _ in range(ROUNDS):
@@ -135,9 +135,9 @@ class Ending:
 
     # --- visitors -------------------------------------------------------------------------------------------------------------
 
-    def _visitor(self, name: str, site: Site) -> Line:
+    def _visitor(self, name: str, site: SimulatedBroker) -> ClientLink:
         """Returns a new client with its session."""
-        line = Line(self.world, name, site, Persona("plain", site.number, 0, 1.0))
+        line = ClientLink(self.world, name, site, Persona("plain", site.number, 0, 1.0))
         self.world.lines.append(line)
         line.connect()
         line.heard = []
@@ -145,7 +145,7 @@ class Ending:
         demand(line.ready, DEADLOCK, f"{line.name} does not get its session")
         return line
 
-    def _leave(self, line: Line) -> None:
+    def _leave(self, line: ClientLink) -> None:
         line.drop()
         if line.tenure is not None:
             line.over(line.tenure)
@@ -153,7 +153,7 @@ class Ending:
             self.world.lines.remove(line)
         self._rest()
 
-    def _drain(self, site: Site, name: str, again: bool) -> None:
+    def _drain(self, site: SimulatedBroker, name: str, again: bool) -> None:
         """Takes all messages off the queues of a broker.  Raises Fault when they are not empty the second time (`again`)."""
         line = self._visitor(name, site)
         session = line.present.session
@@ -190,7 +190,7 @@ class Ending:
         demand(not tenure.accepting, DEADLOCK, f"{site.name} never completes the accept of {name}")
         self._leave(line)
 
-    def _recover(self, line: Line) -> tuple[Xid, ...]:
+    def _recover(self, line: ClientLink) -> tuple[Xid, ...]:
         line.heard = []
         line.present.session.dtx.recover()
         self._rest()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
-from amqp_sansio.testing.simulation.outcome import ATOMICITY, DOUBLED, LOST, ORDER, Fault, demand
+from amqp_sansio.testing.simulation.outcome import ATOMICITY, DOUBLED, LOST, ORDER, InvariantError, demand
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.session_model import Tenure
@@ -17,7 +17,7 @@ Belief = Literal["no", "maybe", "yes"]
 
 
 @attrs.define(eq=False)
-class Group:
+class MessageGroup:
     """A transaction, whose messages share one fate.
 
     `outcome` is open before its commit is requested, asked once commit was sent or decided, and unknown when the answer is
@@ -88,8 +88,8 @@ class Item:
     """Whether it may disappear at any time, as its queue may."""
     born: Belief = "maybe"
     gone: Belief = "no"
-    publish: Group | None = None
-    accept: Group | None = None
+    publish: MessageGroup | None = None
+    accept: MessageGroup | None = None
     holder: Tenure | None = None
     receipts: int = 0
     unmarked: bool = True
@@ -108,23 +108,31 @@ class Item:
         return f"#{self.number}"
 
 
-class Ledger:
+class PublishedMessages:
     """All messages ever published; each has a unique body."""
 
     def __init__(self) -> None:
         self.items: Final[dict[bytes, Item]] = {}
-        self.groups: Final[list[Group]] = []
+        self.groups: Final[list[MessageGroup]] = []
         self.leaks: Final[set[tuple[str, str]]] = set()
         """Brokers and queues with a client that takes messages without accepting: what is sent to it is gone, whether it
         arrives or not."""
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> MessageGroup:
         """Creates a transaction."""
-        self.groups.append(Group(name))
+        self.groups.append(MessageGroup(name))
         return self.groups[-1]
 
     def publish(
-        self, site: str, queue: str, priority: int, publisher: str, lasts: bool, group: Group | None, brittle: bool, size: int
+        self,
+        site: str,
+        queue: str,
+        priority: int,
+        publisher: str,
+        lasts: bool,
+        group: MessageGroup | None,
+        brittle: bool,
+        size: int,
     ) -> Item:
         """Creates a message of at least `size` octets; the caller sends its body."""
         number = len(self.items) + 1
@@ -167,7 +175,7 @@ class Ledger:
         try:
             self._free(tenure, item, now)
             demand(redelivered or item.unmarked, DOUBLED, f"{item.words} came again without a mark")
-        except Fault:
+        except InvariantError:
             if tenure.loose(now):
                 return  # it was in flight while the broker ended the session and gave the message to another
             raise
@@ -192,7 +200,7 @@ class Ledger:
         if holder is not None:
             demand(holder.loose(now), DOUBLED, f"{item.words} came to {tenure.client}, but {holder.client} has it")
 
-    def _undone(self, item: Item, group: Group, now: float) -> None:
+    def _undone(self, item: Item, group: MessageGroup, now: float) -> None:
         """Records that a message accepted in a transaction arrives again.
 
         That shows that the transaction is rolled back, if it may be.
@@ -248,7 +256,7 @@ class Ledger:
             if item.certain:
                 demand(item.body in present, LOST, f"{item.words} is lost: it was published to {item.queue} of {item.site}")
 
-    def _settle(self, group: Group, present: set[bytes]) -> None:
+    def _settle(self, group: MessageGroup, present: set[bytes]) -> None:
         """Infers the outcome of a transaction, which no answer gave, from the messages that are present."""
         here = {item.body in present or item.receipts > 0 for item in group.publishes if not item.brittle}
         demand(len(here) <= 1, ATOMICITY, f"half of what was published in {group.name} is there")

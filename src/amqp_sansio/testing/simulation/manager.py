@@ -13,10 +13,10 @@ from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, Transac
 from amqp_sansio.spec.codes import DeliveryMode, FlowMode, XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import begin, take
-from amqp_sansio.testing.simulation.ledger import Group
+from amqp_sansio.testing.simulation.ledger import MessageGroup
 from amqp_sansio.testing.simulation.outcome import ATOMICITY, demand
 from amqp_sansio.testing.simulation.session_model import Allowance, Branch
-from amqp_sansio.testing.simulation.simulated_client import Line
+from amqp_sansio.testing.simulation.simulated_client import ClientLink
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World
@@ -40,13 +40,13 @@ class Manager:
     All its work is one generator, which can be killed at any yield.
     """
 
-    def __init__(self, world: World, lines: tuple[Line, Line]) -> None:
+    def __init__(self, world: World, lines: tuple[ClientLink, ClientLink]) -> None:
         self.world: Final = world
         self.lines: Final = {line.site.name: line for line in lines}
         self.origin, self.target = lines
         self.decisions: Final[dict[bytes, tuple[tuple[str, int, bytes, bytes], ...]]] = {}
         """The decisions on its disk, by global id."""
-        self.groups: Final[dict[bytes, Group]] = {}
+        self.groups: Final[dict[bytes, MessageGroup]] = {}
         self.life = 0
         self.closing = False
         self.transfers = 0
@@ -97,14 +97,14 @@ class Manager:
 
     # --- waiting --------------------------------------------------------------------------------------------------------------
 
-    def _open(self, line: Line) -> Waiting[Session]:
+    def _open(self, line: ClientLink) -> Waiting[Session]:
         """Returns the current session if it is attached, or a new one."""
         while not line.ready:
             line.come()
             yield
         return line.present.session
 
-    def _wait(self, line: Line, name: bytes, kind: type[E], which: Callable[[E], bool]) -> Waiting[E]:
+    def _wait(self, line: ClientLink, name: bytes, kind: type[E], which: Callable[[E], bool]) -> Waiting[E]:
         """Waits for an event of this kind that `which` chooses, on the session of this name.  Raises LostError when the session
         ends first."""
         while True:
@@ -136,7 +136,7 @@ class Manager:
         yield from self._carry_out(machine, whole)
         self.world.tell(f"the manager is done with {group.name}: {group.outcome}")
 
-    def _work(self, group: Group, branches: dict[str, Xid]) -> Waiting[bool]:
+    def _work(self, group: MessageGroup, branches: dict[str, Xid]) -> Waiting[bool]:
         """Takes a message in one branch and publishes it in the other; returns False when there is none and it is closing."""
         line = self.origin
         taken = yield from self._take(line)
@@ -169,7 +169,7 @@ class Manager:
         yield from self._end(line, session, branch)
         return True
 
-    def _end(self, line: Line, session: Session, branch: Branch) -> Waiting[None]:
+    def _end(self, line: ClientLink, session: Session, branch: Branch) -> Waiting[None]:
         """Ends the work on a branch in the next round."""
         yield
         branch.stage = "ended"
@@ -177,13 +177,13 @@ class Manager:
             raise LostError
         yield from self._well(line, session, session.dtx.end(branch.xid))
 
-    def _well(self, line: Line, session: Session, id: int) -> Waiting[None]:
+    def _well(self, line: ClientLink, session: Session, id: int) -> Waiting[None]:
         """Waits for the answer to a command.  Raises LostError unless it is XA_OK."""
         answered = yield from self._wait(line, session.name, BranchAnswered, lambda event: event.id == id)
         if answered.status is not XaStatus.XA_OK or session.state != "attached":
             raise LostError
 
-    def _take(self, line: Line) -> Waiting[int | None]:
+    def _take(self, line: ClientLink) -> Waiting[int | None]:
         """Returns the id of a transfer that it holds; None when it closes before one arrives."""
         while True:
             session = yield from self._open(line)
@@ -242,7 +242,7 @@ class Manager:
                 group.rolled_back()
         self.decisions.pop(whole, None)
 
-    def _listen(self, machine: TwoPhase, name: str, session: bytes, group: Group | None) -> Waiting[None]:
+    def _listen(self, machine: TwoPhase, name: str, session: bytes, group: MessageGroup | None) -> Waiting[None]:
         """Waits until the machine has received the answer of one broker."""
         while name in machine.awaited:
             try:

@@ -23,7 +23,7 @@ RULES: Final = (LOST, DOUBLED, CREDIT, ORDER, ATOMICITY, DOUBT, DEADLOCK, LEGALI
 """The invariants, as failures name them."""
 
 
-class Fault(Exception):
+class InvariantError(Exception):
     """An invariant that does not hold: `rule` is one of `RULES`, `text` says what happened."""
 
     def __init__(self, rule: str, text: str) -> None:
@@ -33,9 +33,9 @@ class Fault(Exception):
 
 
 def demand(holds: object, rule: str, text: str) -> None:
-    """Raises Fault unless `holds`."""
+    """Raises InvariantError unless `holds`."""
     if not holds:
-        raise Fault(rule, text)
+        raise InvariantError(rule, text)
 
 
 COUNTED: Final = (

@@ -11,7 +11,7 @@ import attrs
 
 from amqp_sansio.engine.session import Session
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.testing.simulation.ledger import Group, Item
+from amqp_sansio.testing.simulation.ledger import Item, MessageGroup
 from amqp_sansio.testing.simulation.outcome import CREDIT, demand
 
 ENDLESS: Final = 0xFFFFFFFF
@@ -113,7 +113,7 @@ class Branch:
     """A branch of a distributed transaction, and the stage that its client has reached."""
 
     xid: Xid
-    group: Group
+    group: MessageGroup
     stage: Literal["active", "ended", "prepared", "committing"] = "active"
 
 
@@ -144,7 +144,7 @@ class Tenure:
         self.publishing: Final[dict[int, Item]] = {}
         self.accepting: Final[dict[int, list[Item]]] = {}
         self.acquiring: Final[dict[int, list[int]]] = {}
-        self.deciding: Final[dict[int, Group]] = {}
+        self.deciding: Final[dict[int, MessageGroup]] = {}
         self.syncs: Final[dict[int, None]] = {}
         self.allowances: Final[dict[str, Allowance]] = {}
         self.queues: Final[dict[str, tuple[str, bool]]] = {}
@@ -152,7 +152,7 @@ class Tenure:
         self.last: Final[dict[tuple[str, str, int], int]] = {}
         """The number of the message that arrived last, by destination, publisher and priority."""
         self.transactional = False
-        self.group: Group | None = None
+        self.group: MessageGroup | None = None
         """The open local transaction."""
         self.branching = False
         """Whether it works on branches of its own."""
@@ -181,7 +181,7 @@ class Tenure:
         return not self.granted or now - self.harmed_at >= DRIFT * self.granted
 
     @property
-    def work(self) -> Group | None:
+    def work(self) -> MessageGroup | None:
         """The transaction that new publishes and accepts belong to; None: they take effect at once."""
         if self.transactional:
             return self.group

@@ -25,7 +25,7 @@ from amqp_sansio.spec.message import Acquired
 from amqp_sansio.testing.simulation.outcome import ATOMICITY, DEADLOCK, LEGALITY, demand
 from amqp_sansio.testing.simulation.plan import Persona
 from amqp_sansio.testing.simulation.session_model import DRIFT, Branch, Tenure
-from amqp_sansio.testing.simulation.site import PATIENCE, Site, Wire
+from amqp_sansio.testing.simulation.site import PATIENCE, PipePair, SimulatedBroker
 
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation.world import World
@@ -36,16 +36,16 @@ BRITTLE: Final = "brief"
 """The queue that any client may delete at any time."""
 
 
-class Line:
+class ClientLink:
     """A client and its link to a broker."""
 
-    def __init__(self, world: World, name: str, site: Site, persona: Persona) -> None:
+    def __init__(self, world: World, name: str, site: SimulatedBroker, persona: Persona) -> None:
         self.world: Final = world
         self.name: Final = name
         self.site: Final = site
         self.persona: Final = persona
         self.lasting: Final = "lasting" in persona.kind
-        self.wire: Wire | None = None
+        self.wire: PipePair | None = None
         self.tenure: Tenure | None = None
         self.rounds = 0
         self.open = False
@@ -80,7 +80,7 @@ class Line:
         """Opens a connection, on which a live session is resumed, or else a new one begun."""
         config = ClientConfig(heartbeat=self.persona.heartbeat)
         served = self.site.broker.connect(ServerConfig(session_timeout=KEPT))
-        self.wire = Wire(self.world.client(config), served)
+        self.wire = PipePair(self.world.client(config), served)
         self.site.wires[served] = self.wire
         self.wire.client.tick(self.now())
         self.open = False

@@ -105,7 +105,7 @@ class Pipe:
         return bool(self.flying) or (self.ended and not self.heard)
 
 
-class Wire:
+class PipePair:
     """A connection of a client, in both directions."""
 
     def __init__(self, client: ClientConnection, peer: ServedPeer) -> None:
@@ -156,7 +156,7 @@ PATIENCE: Final = 120
 CONFIG: Final = BrokerConfig(journal=True, branch_timeout=PATIENCE, most_branch_timeout=PATIENCE, epoch=0.0)
 
 
-class Site:
+class SimulatedBroker:
     """One broker with its disk.
 
     Its journal reaches the disk in three stages: entries are taken, written and synced, and reported to the broker.  A crash
@@ -181,19 +181,19 @@ class Site:
         self.told = 0
         """The number up to which the broker knows that."""
         self.crashes = 0
-        self.wires: Final[dict[ServedPeer, Wire]] = {}
+        self.wires: Final[dict[ServedPeer, PipePair]] = {}
         self.broker: Served = maker(CONFIG, None, ())
 
     def tick(self, now: float) -> None:
         """Advances the broker's clock."""
         self.broker.tick(now * self.rate)
 
-    def turn(self, now: float) -> list[tuple[Wire, bytes]]:
+    def turn(self, now: float) -> list[tuple[PipePair, bytes]]:
         """Ticks the broker, lets it do all that it can, and sends its output; returns the wires and octets."""
         self.tick(now)
         for _ in self.broker.events():
             pass
-        said: list[tuple[Wire, bytes]] = []
+        said: list[tuple[PipePair, bytes]] = []
         for peer in self.broker.ready():
             octets = peer.data_to_send()
             wire = self.wires.get(peer)

@@ -12,39 +12,39 @@ from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import ConnectionClosedError, NoCredit, SessionDetachedError
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.actions import ABLE, DOINGS
-from amqp_sansio.testing.simulation.ending import Ending
-from amqp_sansio.testing.simulation.ledger import Ledger
+from amqp_sansio.testing.simulation.ending import SimulationEnds
+from amqp_sansio.testing.simulation.ledger import PublishedMessages
 from amqp_sansio.testing.simulation.manager import Manager
-from amqp_sansio.testing.simulation.outcome import COUNTED, RAISED, Failure, Fault, Outcome
+from amqp_sansio.testing.simulation.outcome import COUNTED, RAISED, Failure, InvariantError, Outcome
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
-from amqp_sansio.testing.simulation.simulated_client import Line
-from amqp_sansio.testing.simulation.site import Maker, Site, Wire, model_broker
-from amqp_sansio.testing.transcript import Ear
+from amqp_sansio.testing.simulation.simulated_client import ClientLink
+from amqp_sansio.testing.simulation.site import Maker, PipePair, SimulatedBroker, model_broker
+from amqp_sansio.testing.transcript import SpeakerReader
 
 _HIDDEN: Final = ("protocol header", "connection.")
 """Verbs left out: handshakes are all alike."""
 
 
-class Story:
+class StoryLines:
     """The lines of a story, if wanted: composing them costs as much as all the rest."""
 
     def __init__(self, wanted: bool) -> None:
         self.wanted: Final = wanted
         self.lines: Final[list[str]] = []
-        self._ears: Final[dict[tuple[Wire, str], Ear]] = {}
+        self._ears: Final[dict[tuple[PipePair, str], SpeakerReader]] = {}
 
     def tell(self, at: int, text: str) -> None:
         """Adds a line about an actor in step `at`, 0 for none."""
         if self.wanted:
             self.lines.append(f"{at or '':>4} {text}")
 
-    def said(self, wire: Wire, speaker: str, listener: str, way: Literal["up", "down"], octets: bytes) -> None:
+    def said(self, wire: PipePair, speaker: str, listener: str, way: Literal["up", "down"], octets: bytes) -> None:
         """Adds the methods in octets that are sent."""
         if not self.wanted:
             return
         ear = self._ears.get((wire, way))
         if ear is None:
-            ear = self._ears[wire, way] = Ear()
+            ear = self._ears[wire, way] = SpeakerReader()
         for words in ear.hear(octets):
             if not words.partition("] ")[2].startswith(_HIDDEN) and not words.startswith(_HIDDEN):
                 self.lines.append(f"     {'>' if way == 'up' else '<'} {speaker} to {listener}: {words}")
@@ -72,13 +72,13 @@ class World:
         self.now = 1.0
         """The true time in seconds."""
         self.at = 0
-        self.ledger: Final = Ledger()
-        self.story: Final = Story(tell)
+        self.ledger: Final = PublishedMessages()
+        self.story: Final = StoryLines(tell)
         self.count: Final[dict[str, int]] = dict.fromkeys(COUNTED, 0)
         self.digest = 0
-        self.sites: Final = [Site(NAMES[number], number, rate, maker) for number, rate in enumerate(plan.rates)]
+        self.sites: Final = [SimulatedBroker(NAMES[number], number, rate, maker) for number, rate in enumerate(plan.rates)]
         self.lines: Final = [
-            Line(self, f"client {number + 1}", self.sites[persona.site % len(self.sites)], persona)
+            ClientLink(self, f"client {number + 1}", self.sites[persona.site % len(self.sites)], persona)
             for number, persona in enumerate(plan.personas)
         ]
         self.every_client: Final = list(self.lines)
@@ -88,7 +88,8 @@ class World:
         self.manager: Manager | None = None
         if len(self.sites) > 1:
             both = [
-                Line(self, f"the manager, {site.name},", site, Persona("manager", site.number, 0, 1.0)) for site in self.sites
+                ClientLink(self, f"the manager, {site.name},", site, Persona("manager", site.number, 0, 1.0))
+                for site in self.sites
             ]
             self.manager = Manager(self, (both[0], both[1]))
 
@@ -96,14 +97,14 @@ class World:
         """Runs from the first step to the end, or to the first broken invariant."""
         failure: Failure | None = None
         try:
-            ending = Ending(self)
+            ending = SimulationEnds(self)
             ending.begin()
             for at, step in enumerate(self.plan.steps, 1):
                 self.at = at
                 self.step(step)
             self.at = 0
             ending.run()
-        except Fault as fault:
+        except InvariantError as fault:
             failure = Failure(fault.rule, fault.text, self.at)
         except Exception as error:
             failure = Failure(RAISED, _where(error), self.at)
@@ -133,7 +134,7 @@ class World:
             self.approach(line)
         self.flow()
 
-    def approach(self, line: Line) -> None:
+    def approach(self, line: ClientLink) -> None:
         """Takes a client that is not ready one step nearer to it."""
         line.come()
         self.flow()
@@ -163,7 +164,7 @@ class World:
         return happened
 
     @property
-    def every(self) -> list[Line]:
+    def every(self) -> list[ClientLink]:
         """The clients' lines, and the manager's."""
         return self.lines if self.manager is None else [*self.lines, *self.manager.lines.values()]
 
@@ -171,7 +172,7 @@ class World:
         self.count["octets"] += len(octets)
         self.digest = zlib.crc32(octets, self.digest)
 
-    def arrive(self, line: Line, pieces: int, most: int) -> bool:
+    def arrive(self, line: ClientLink, pieces: int, most: int) -> bool:
         """Delivers up to `pieces` pieces of up to `most` octets each way on a line; returns whether anything arrived."""
         happened = False
         for _ in range(pieces):
@@ -203,7 +204,7 @@ class World:
                     self.flow()
         return happened
 
-    def crash(self, site: Site, torn: bool) -> None:
+    def crash(self, site: SimulatedBroker, torn: bool) -> None:
         """Crashes a broker, which restarts from its disk."""
         site.gather()
         lost = len(site.taken)
@@ -212,7 +213,7 @@ class World:
         )
         self._begin_anew(site, torn)
 
-    def restart(self, site: Site) -> None:
+    def restart(self, site: SimulatedBroker) -> None:
         """Stops a broker in good order, with no connections and everything on its disk, and starts it again."""
         self.tell(f"{site.name} is stopped and started again")
         for wire in list(site.wires.values()):
@@ -223,7 +224,7 @@ class World:
         site.sync()
         self._begin_anew(site, False)
 
-    def _begin_anew(self, site: Site, torn: bool) -> None:
+    def _begin_anew(self, site: SimulatedBroker, torn: bool) -> None:
         self.count["crashes"] += 1
         for line in self.every:
             if line.site is site and line.tenure is not None:
@@ -256,22 +257,22 @@ def _where(error: Exception) -> str:
 # --- verbs of the network, of time and of brokers --------------------------------------------------------------------------
 
 
-def _arrive(world: World, line: Line, step: Step) -> None:
+def _arrive(world: World, line: ClientLink, step: Step) -> None:
     if world.arrive(line, 1 + step.a % 8, _CHUNKS[step.b % len(_CHUNKS)]):
         world.tell(f"octets arrive between {line.name} and {line.site.name}")
 
 
-def _breathe(world: World, line: Line, step: Step) -> None:
+def _breathe(world: World, line: ClientLink, step: Step) -> None:
     world.breathe()
     world.tell("everything that flies arrives")
 
 
-def _come(world: World, line: Line, step: Step) -> None:
+def _come(world: World, line: ClientLink, step: Step) -> None:
     if not line.ready:
         world.approach(line)
 
 
-def _harm(world: World, line: Line, told: str, how: Callable[[Wire], None]) -> None:
+def _harm(world: World, line: ClientLink, told: str, how: Callable[[PipePair], None]) -> None:
     if line.wire is not None and not line.wire.harmed:
         world.count["cuts"] += 1
         world.tell(told)
@@ -279,7 +280,7 @@ def _harm(world: World, line: Line, told: str, how: Callable[[Wire], None]) -> N
         line.harm()
 
 
-def _stall(world: World, line: Line, step: Step) -> None:
+def _stall(world: World, line: ClientLink, step: Step) -> None:
     if line.wire is not None:
         world.count["stalls"] += 1
         until = world.at + 5 + step.b % 40
@@ -288,13 +289,13 @@ def _stall(world: World, line: Line, step: Step) -> None:
         world.tell(f"the connection of {line.name} stalls until step {until}")
 
 
-def _tick(world: World, line: Line, step: Step) -> None:
+def _tick(world: World, line: ClientLink, step: Step) -> None:
     seconds = SECONDS[step.a % len(SECONDS)]
     world.tell(f"{seconds} s pass")
     world.tick(seconds)
 
 
-def _store(world: World, line: Line, step: Step) -> None:
+def _store(world: World, line: ClientLink, step: Step) -> None:
     site = line.site
     if site.sync(None if step.a % 3 else 1 + step.b % 4):
         world.tell(f"entries up to {site.synced} are on the disk of {site.name}")
@@ -302,19 +303,19 @@ def _store(world: World, line: Line, step: Step) -> None:
         site.tell()
 
 
-def _snapshot(world: World, line: Line, step: Step) -> None:
+def _snapshot(world: World, line: ClientLink, step: Step) -> None:
     world.tell(f"{line.site.name} makes a snapshot")
     line.site.snap()
 
 
-def _crash(world: World, line: Line, step: Step) -> None:
+def _crash(world: World, line: ClientLink, step: Step) -> None:
     if step.a % 2:
         line.site.gather()
         line.site.sync(1 + step.b % 4)
     world.crash(line.site, bool(step.c % 2))
 
 
-def _manage(world: World, line: Line, step: Step) -> None:
+def _manage(world: World, line: ClientLink, step: Step) -> None:
     if world.manager is not None:
         for each in world.manager.lines.values():
             world.arrive(each, 1 + step.a % 4, _WHOLE)
@@ -323,17 +324,17 @@ def _manage(world: World, line: Line, step: Step) -> None:
             world.flow()
 
 
-def _kill(world: World, line: Line, step: Step) -> None:
+def _kill(world: World, line: ClientLink, step: Step) -> None:
     if world.manager is not None:
         world.manager.kill()
 
 
-OWN: Final[dict[str, Callable[[World, Line, Step], None]]] = {
+OWN: Final[dict[str, Callable[[World, ClientLink, Step], None]]] = {
     "arrive": _arrive, "breathe": _breathe, "come": _come, "stall": _stall, "tick": _tick, "store": _store,
     "snapshot": _snapshot, "crash": _crash, "manage": _manage, "kill": _kill,
-    "cut": lambda world, line, _: _harm(world, line, f"the connection of {line.name} is cut", Wire.cut),
+    "cut": lambda world, line, _: _harm(world, line, f"the connection of {line.name} is cut", PipePair.cut),
     "half-close": lambda world, line, _: _harm(
-        world, line, f"{line.name} closes its half of the connection", Wire.half_close
+        world, line, f"{line.name} closes its half of the connection", PipePair.half_close
     ),
     "restart": lambda world, line, _: world.restart(line.site),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.broker import conditions as why
 from amqp_sansio.broker.conditions import Condition
-from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, Column
+from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, ErrorColumn
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import Violation
 from amqp_sansio.grammar.automaton import Word
@@ -34,7 +34,7 @@ class Blame(NamedTuple):
     text: str
 
 
-class Watch:
+class ObserverPair:
     """Two observers, one of which is strict."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Watch:
 
 def blamed(steps: Iterable[Step]) -> tuple[int, Blame] | None:
     """Returns the index of the first illegal step, and what it breaks; None when all is legal."""
-    watch = Watch()
+    watch = ObserverPair()
     for number, step in enumerate(steps):
         plain, letter = watch.hear(step.speaker, step.octets)
         if plain or letter:
@@ -113,7 +113,7 @@ class Trespass(NamedTuple):
         return self.command.VERB.partition(".")[0]
 
     @property
-    def column(self) -> Column:
+    def column(self) -> ErrorColumn:
         """How sessions report the condition."""
         return COLUMNS[self.condition]
 

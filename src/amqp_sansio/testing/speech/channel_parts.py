@@ -24,7 +24,7 @@ from amqp_sansio.dialects import (
 from amqp_sansio.grammar import channels, texts
 from amqp_sansio.grammar.algebra import answered, interleaved, together, without
 from amqp_sansio.grammar.automaton import Automaton, Word
-from amqp_sansio.grammar.channels import Traffic, in_order
+from amqp_sansio.grammar.channels import OpenWords, in_order
 from amqp_sansio.grammar.notation import Grammar, Question
 from amqp_sansio.spec.base import BodyContent
 from amqp_sansio.wire.method_frames import CONTENT_BODY, CONTENT_HEADER, HEARTBEAT, METHOD, put_frame
@@ -53,12 +53,12 @@ class Edition(NamedTuple):
         return tuple([each for each in self.grammar.questions(*rules) if each.mark in ("", *self.marks)])
 
     @property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> OpenWords:
         """Returns the words on an open connection, except close."""
         alphabet = self.grammar.language("use-connection", *self.marks).alphabet
         said = [word for word in alphabet if word not in channels.BEATS]
         client, server = [tuple([word for word in said if word.startswith(who)]) for who in ("client", "server")]
-        return Traffic(client, server, "connection.redirect" in self.verbs)
+        return OpenWords(client, server, "connection.redirect" in self.verbs)
 
     @property
     def opens(self) -> dict[Word, Word]:
@@ -95,7 +95,7 @@ _OPENING: Final = (
 _CONTENT: Final = {"client": "basic.publish", "server": "basic.return"}
 
 
-class Spoken(NamedTuple):
+class Utterance(NamedTuple):
     """What one side sends: the word of the grammar ("" for none), and the octets."""
 
     side: Side
@@ -117,17 +117,17 @@ class ChannelVoice:
         self._delivered = 0
         self._confirmed = 0
 
-    def opening(self, *words: Word) -> list[Spoken]:
+    def opening(self, *words: Word) -> list[Utterance]:
         """Returns a connection up to its use, and these words."""
         return [each for word in (*_OPENING, *words) for each in self.say(word)]
 
-    def say(self, word: Word, ahead: Sequence[Word] = ()) -> list[Spoken]:
+    def say(self, word: Word, ahead: Sequence[Word] = ()) -> list[Utterance]:
         """Returns a word, and what must come before it; `ahead`: the words that follow, which determine a content's size."""
         speaker, _, said = word.partition(":")
-        found: list[Spoken] = []
+        found: list[Utterance] = []
         if self._publishes and word in ("server:basic.ack", "server:basic.nack"):
             found += self.say("client:basic.publish")  # otherwise nothing could be confirmed
-        return [*found, Spoken(SIDES[speaker], word, self._octets(speaker, said, ahead))]
+        return [*found, Utterance(SIDES[speaker], word, self._octets(speaker, said, ahead))]
 
     def _octets(self, speaker: str, said: str, ahead: Sequence[Word]) -> bytes:
         if said == "protocol-header":
@@ -246,7 +246,7 @@ class ChannelPart(NamedTuple):
         """Returns whether it covers the rule of a violation."""
         return rule.startswith(self.rules)
 
-    def spoken(self, words: Sequence[Word]) -> tuple[list[Spoken], list[Spoken]]:
+    def spoken(self, words: Sequence[Word]) -> tuple[list[Utterance], list[Utterance]]:
         """Returns the opening and the part's own words, encoded."""
         voice = ChannelVoice(self.edition.dialect, publishes=self.publishes)
         before = [] if self.opening is None else voice.opening(*self.opening)

@@ -41,7 +41,7 @@ class ExecutionVoice(Voice):
         return {"command": queue.Query(self.q), **by_verb(Sync(), gives_up)}
 
 
-class Client(Voice):
+class ClientVoice(Voice):
     """A voice of the client alone that declares a queue first."""
 
     def prepare(self) -> list[Step]:
@@ -60,7 +60,7 @@ class Client(Voice):
         return super().step(speaker, said, word, header=[header], body=BODY, **more)
 
 
-class TransferVoice(Client):
+class TransferVoice(ClientVoice):
     """The life of one transfer; the client is its recipient."""
 
     def __init__(self, setting: Setting, accept_mode: int = 0, acquire_mode: int = 0) -> None:
@@ -137,7 +137,7 @@ class TransferVoice(Client):
         return None
 
 
-class SubscriptionVoice(Client):
+class SubscriptionVoice(ClientVoice):
     """One subscription and its credit."""
 
     asks = (message.Stop, message.Flush, message.Cancel)  # which take credit away when they are complete; that is a word
@@ -177,7 +177,7 @@ class SubscriptionVoice(Client):
         return None
 
 
-class TxVoice(Client):
+class TxVoice(ClientVoice):
     """Class tx."""
 
     def table(self, who: Speaker) -> dict[str, Said]:
@@ -223,7 +223,7 @@ class DtxVoice(TxVoice):
         }
 
 
-class BranchVoice(Client):
+class BranchVoice(ClientVoice):
     """Class dtx: the life of one branch.  With `work`, publishes a message in it, so that prepare has something to keep."""
 
     work = True
@@ -316,7 +316,7 @@ def frame(channel: int, kind: str, flags: str, payload: bytes) -> bytes:
     return put_frame_header(bits, number, FRAME_HEADER_SIZE + len(payload), 0, min(number, 1), channel, 0) + payload
 
 
-class AssemblyVoice(Client):
+class AssemblyVoice(ClientVoice):
     """Frames of message.transfer and of session.flush.
 
     Of a segment in several frames, the first has all octets but one, the middle ones none, and the last one the rest.
@@ -341,7 +341,7 @@ class AssemblyVoice(Client):
         return [Step(speaker_of(word), octets, self.setting.channel, word=word, note=note)]
 
 
-class ContentVoice(Client):
+class ContentVoice(ClientVoice):
     """The words that both classes have: quality of service, a consumer, publishing and returns."""
 
     spec: ClassVar[ModuleType] = file

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from amqp_sansio.grammar.automaton import START, Automaton, Word
 from amqp_sansio.testing.speech.blame import blamed, illegal, nearly, spoken, trespassed, trespasses
-from amqp_sansio.testing.speech.channel_parts import PARTS, ChannelPart, Spoken
+from amqp_sansio.testing.speech.channel_parts import PARTS, ChannelPart, Utterance
 from amqp_sansio.testing.speech.parts import Part, parts_of
 from amqp_sansio.testing.speech.step import Conversation, Speaker
 from amqp_sansio.testing.speech.word_encoder import Setting
@@ -134,8 +134,8 @@ class ChannelConversation(NamedTuple):
 
     part: ChannelPart
     words: tuple[Word, ...]
-    before: tuple[Spoken, ...]
-    steps: tuple[Spoken, ...]
+    before: tuple[Utterance, ...]
+    steps: tuple[Utterance, ...]
 
 
 def channel_parts(dialect: str | None = None, name: str | None = None) -> st.SearchStrategy[ChannelPart]:

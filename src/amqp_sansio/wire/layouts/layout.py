@@ -357,7 +357,7 @@ Sift: TypeAlias = Callable[[tuple[Struct, ...]], tuple[T, bytes | None]]
 """Extracts what the caller wants from the structs of a header, and the message-id; must ignore times and lengths."""
 
 
-class Headers(Generic[T]):
+class HeaderDecoder(Generic[T]):
     """Decodes headers; those that only differ in message-id, times and content-length are decoded once."""
 
     __slots__ = ("_last", "_reading", "_remembered", "sift")

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from amqp_sansio.spec.values import Datetime
-from amqp_sansio.wire.field_tables import Profile
+from amqp_sansio.wire.field_tables import TableProfile
 
 _PRINTED: Final = {"S": "text", "I": "int32", "D": "decimal", "T": "timestamp", "F": "table"}
 _PRINTED_WRITTEN: Final[dict[type, str]] = {
@@ -17,9 +17,9 @@ _PRINTED_WRITTEN: Final[dict[type, str]] = {
 PROFILES: Final = {
     profile.name: profile
     for profile in (
-        Profile("0-8", _PRINTED, _PRINTED_WRITTEN),
-        Profile("0-9", _PRINTED, _PRINTED_WRITTEN),
-        Profile(
+        TableProfile("0-8", _PRINTED, _PRINTED_WRITTEN),
+        TableProfile("0-9", _PRINTED, _PRINTED_WRITTEN),
+        TableProfile(
             "0-9-1",
             {
                 "t": "boolean", "b": "int8", "B": "uint8", "U": "int16", "u": "uint16", "I": "int32", "i": "uint32",
@@ -31,7 +31,7 @@ PROFILES: Final = {
                 Mapping: "F", list: "A", tuple: "A", type(None): "V",
             },
         ),
-        Profile(
+        TableProfile(
             "rabbitmq",
             {
                 "t": "boolean", "b": "int8", "B": "uint8", "s": "int16", "u": "uint16", "I": "int32", "i": "uint32",

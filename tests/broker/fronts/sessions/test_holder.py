@@ -14,7 +14,7 @@ from tests.broker.restarts import JOURNAL, again, consume, declared, publish, re
 from amqp_sansio import ClientConfig, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.holder import SPARE_RANGES, Consumer, ProvisionalAccepts, Since, Unsettled
+from amqp_sansio.broker.fronts.sessions.holder import SPARE_RANGES, ProvisionalAccepts, SessionConsumer, Since, Unsettled
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.config import Accepted, Challenge, ErrorCodes, Profile, Rejected, ServerExchange
@@ -572,7 +572,7 @@ def scene(world: World, count: int) -> tuple[Client, Session]:
     return client, session
 
 
-def only(world: World) -> Consumer:
+def only(world: World) -> SessionConsumer:
     (holder,) = front(world.broker).sessions.values()
     (consumer,) = holder.consumers.values()
     return consumer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.access import Kind, Request, Verb
 from amqp_sansio.broker.conditions import ACCESS_DENIED, Condition, Refused
-from amqp_sansio.broker.fronts.sessions.holder import Consumer, Missed
+from amqp_sansio.broker.fronts.sessions.holder import MissedAcquire, SessionConsumer
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
 from amqp_sansio.broker.transactions import Work
 from amqp_sansio.engine.demarcation import key_of, show
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.access import Guard
     from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
     from amqp_sansio.broker.model.host import VirtualHost
-    from amqp_sansio.broker.model.message import Entry
-    from amqp_sansio.broker.transactions import Outcome
+    from amqp_sansio.broker.model.message import QueueEntry
+    from amqp_sansio.broker.transactions import DtxAnswer
 
 
 # --- class message --------------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> Non
     if known is None or (known.queue, known.accept_mode, known.acquire_mode) != (queue, *modes):
         # After a resume the engine knows more than we do: this subscription was cancelled, and gets nothing.
         known = Subscriber(queue, destination, *modes)
-    holder.consumers[destination] = Consumer(holder, queue, known, command.exclusive, asked)
+    holder.consumers[destination] = SessionConsumer(holder, queue, known, command.exclusive, asked)
     if command.arguments:
         holder.broker.hints.given(command.VERB, command.arguments)
     holder.complete(id)
@@ -72,7 +72,7 @@ def cancel(holder: SessionHolder, id: int, command: message.Cancel) -> None:
     holder.complete_after(consumer.cancel(), id)
 
 
-def _consumer(holder: SessionHolder, command: Flowing, condition: Condition) -> Consumer:
+def _consumer(holder: SessionHolder, command: Flowing, condition: Condition) -> SessionConsumer:
     consumer = holder.consumers.get(command.destination or "")
     if consumer is None:
         raise Refused(condition, destination=command.destination or "")
@@ -159,7 +159,7 @@ def release(holder: SessionHolder, id: int, command: message.Release) -> None:
     ids = command.transfers or EMPTY
     _withdraw_accepts(holder, ids)
     unsettled = holder.unsettled
-    entries: list[Entry] = []
+    entries: list[QueueEntry] = []
     for each in unsettled.among(ids):
         record = holder.settled(each)
         if record.acquired:
@@ -177,12 +177,12 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
     shown = holder.shown.common(ids)
     had = holder.provisional.ids.common(ids) | holder.acquired(ids)
     mine = MutableRangeSet(had)
-    gone: list[Entry] = []
+    gone: list[QueueEntry] = []
     for each in unsettled.among(shown):
         record = unsettled[each]
         if not record.entry.queue.acquire(record.entry):
             holder.shown.discard_id(each)
-            holder.missed[each] = Missed(holder, each, record.entry)
+            holder.missed[each] = MissedAcquire(holder, each, record.entry)
             continue
         record.acquired = True
         holder.shown.discard_id(each)
@@ -366,7 +366,7 @@ def dtx_select(holder: SessionHolder, id: int, command: dtx.Select) -> None:
     holder.complete(id)
 
 
-def _answer(holder: SessionHolder, id: int, outcome: Outcome) -> None:
+def _answer(holder: SessionHolder, id: int, outcome: DtxAnswer) -> None:
     holder.result_after(outcome.journal, id, XaResult(outcome.status))
 
 

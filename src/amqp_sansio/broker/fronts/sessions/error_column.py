@@ -19,7 +19,7 @@ from amqp_sansio.spec.codes import ErrorCode
 
 
 @attrs.frozen
-class Column:
+class ErrorColumn:
     """The error codes of one condition in sessions.
 
     `spec` and `qpid` are its error codes in the profiles of those names, None where that profile does not refuse.
@@ -56,7 +56,7 @@ _KINDS: Final[dict[str, type[Command]]] = {
     if isinstance(kind, type) and issubclass(kind, Command)
 }
 """The commands that can be refused, by verb."""
-COLUMNS: Final[dict[Condition, Column]] = {}
+COLUMNS: Final[dict[Condition, ErrorColumn]] = {}
 """Every condition has one."""
 
 
@@ -78,7 +78,7 @@ def _column(condition: Condition, field: str, rule: str, spec: int | None, *othe
     (qpid,) = other or (spec,)
     verb = condition.name.partition(":")[0]
     path = f"{verb}.{rule}" if rule and not rule.startswith("/") else rule.removeprefix("/")
-    COLUMNS[condition] = Column(
+    COLUMNS[condition] = ErrorColumn(
         path, _KINDS.get(verb), field, None if spec is None else ErrorCode(spec), None if qpid is None else ErrorCode(qpid)
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from amqp_sansio.broker.model.message import DEFAULT_PRIORITY, NO_HEADERS, Envelope, Form, Properties
+from amqp_sansio.broker.model.message import DEFAULT_PRIORITY, NO_HEADERS, Envelope, Form, NeutralProperties
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.codes import DeliveryMode
@@ -48,7 +48,7 @@ def rebuilt(
 class SessionsForm(Form):
     """The form of messages that sessions publish."""
 
-    def properties(self, header: bytes) -> Properties:
+    def properties(self, header: bytes) -> NeutralProperties:
         """Returns the properties in all structs; of repeated structs, the last counts."""
         delivery, message = NOTHING, MessageProperties()
         for struct in decode_headers(header, 0, len(header)):
@@ -57,7 +57,7 @@ class SessionsForm(Form):
             elif type(struct) is MessageProperties:
                 message = struct
         to = message.reply_to
-        return Properties(
+        return NeutralProperties(
             delivery.exchange or "",
             delivery.routing_key or "",
             delivery.delivery_mode == DeliveryMode.PERSISTENT,
@@ -116,7 +116,7 @@ class SessionsForm(Form):
         delivery = first if type(first) is DeliveryProperties else NOTHING
         return envelope_of(header, delivery.exchange or "", delivery, user_id_of(structs), empty_body)
 
-    def written(self, properties: Properties) -> bytes:
+    def written(self, properties: NeutralProperties) -> bytes:
         """Writes the properties in this form.
 
         Drops a message-id that is not a UUID, and all message-properties if they cannot be encoded.

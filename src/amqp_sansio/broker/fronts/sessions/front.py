@@ -298,7 +298,7 @@ class SessionService(Service):
 
     serves = True
 
-    def __init__(self, front: Sessions, peer: Peer) -> None:
+    def __init__(self, front: SessionFront, peer: Peer) -> None:
         super().__init__(peer)
         self.front: Final = front
         self.holders: Final[dict[bytes, SessionHolder]] = {}
@@ -417,7 +417,7 @@ class SessionService(Service):
             holder.detached()
 
 
-class Sessions(Front):
+class SessionFront(Front):
     """The front of 0-10.  Sessions outlive their connection, and the broker, for their granted timeout."""
 
     CONNECTION = ServerConnection

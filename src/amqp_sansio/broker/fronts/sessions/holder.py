@@ -22,10 +22,10 @@ from amqp_sansio.spec.codes import ErrorCode, RejectCode
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.broker import Broker, Site
-    from amqp_sansio.broker.fronts.sessions.front import Sessions, SessionService
+    from amqp_sansio.broker.broker import Broker, HostRuntime
+    from amqp_sansio.broker.fronts.sessions.front import SessionFront, SessionService
     from amqp_sansio.broker.model.arguments import SubscriptionArguments
-    from amqp_sansio.broker.model.message import Entry, Message
+    from amqp_sansio.broker.model.message import Message, QueueEntry
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.transactions import Work
     from amqp_sansio.engine.session import Session
@@ -37,7 +37,7 @@ class Unsettled:
 
     __slots__ = ("acquired", "entry", "explicit")
 
-    def __init__(self, entry: Entry, acquired: bool, explicit: bool) -> None:
+    def __init__(self, entry: QueueEntry, acquired: bool, explicit: bool) -> None:
         self.entry: Final = entry
         self.acquired = acquired
         self.explicit: Final = explicit
@@ -75,7 +75,7 @@ class ProvisionalAccepts(ById[Unsettled]):
         """Returns the ids that the open transaction removes from their queues if committed."""
         return self.ids.common(self.accepted.freeze())
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[QueueEntry]:
         """Returns their messages."""
         return [self[id].entry for id in self.among(self.accepted.freeze())]
 
@@ -101,7 +101,7 @@ def _begin(broker: Broker, replay: int | None) -> Since | None:
     return Since((broker._now or 0.0) - replay, 0 if replay else broker._intake.last)
 
 
-class Consumer:
+class SessionConsumer:
     """A subscription of a session.  The engine keeps its credit: `subscriber.flow`."""
 
     __slots__ = (
@@ -162,7 +162,7 @@ class Consumer:
         self.queue: Final[Queue] = holder.site.host.subscribe(queue, self)
         holder.site.subscribers += 1
 
-    def offer(self, entry: Entry) -> bool:
+    def offer(self, entry: QueueEntry) -> bool:
         """Sends the message if possible now; one that needs no settlement is then removed from the queue."""
         self.octets_left = None
         holder = self.holder
@@ -221,11 +221,11 @@ class Consumer:
         holder.broker._ready[peer] = None
         return True
 
-    def size(self, entry: Entry) -> int:
+    def size(self, entry: QueueEntry) -> int:
         """Returns the octets that its credit counts for the message."""
         return len(entry.message.body) + (len(entry.header_in(FORM)) if self.holder.session.counts_headers else 0)
 
-    def selects(self, entry: Entry) -> bool:
+    def selects(self, entry: QueueEntry) -> bool:
         """Returns whether it wants the message: the selector matches, it arrived in time, and no-local does not exclude it."""
         return self._selects(entry.message, entry.redelivered)
 
@@ -307,7 +307,7 @@ class Consumer:
             self.holder.complete(id)
 
     def __repr__(self) -> str:
-        return f"<Consumer {self.destination!r} of {self.queue!r}>"
+        return f"<SessionConsumer {self.destination!r} of {self.queue!r}>"
 
 
 class Since:
@@ -340,7 +340,7 @@ MOST_TEXT: Final = 1000
 """The most characters of a description."""
 
 
-class Missed:
+class MissedAcquire:
     """A transfer that the session tried to acquire (message.acquire) while another consumer held its message.
 
     It is not checked again before the message is released, so repeated acquires cost nothing.
@@ -348,7 +348,7 @@ class Missed:
 
     __slots__ = ("_entry", "_holder", "_id")
 
-    def __init__(self, holder: SessionHolder, id: int, entry: Entry) -> None:
+    def __init__(self, holder: SessionHolder, id: int, entry: QueueEntry) -> None:
         self._holder: Final = holder
         self._id: Final = id
         self._entry: Final = entry
@@ -370,7 +370,9 @@ class SessionHolder(Holder):
     While the session is detached, all output waits.
     """
 
-    def __init__(self, front: Sessions, service: SessionService | None, site: Site, key: Key, session: Session) -> None:
+    def __init__(
+        self, front: SessionFront, service: SessionService | None, site: HostRuntime, key: Key, session: Session
+    ) -> None:
         peer = None if service is None else service.peer
         self.front: Final = front
         self.broker: Final[Broker] = front.broker
@@ -387,19 +389,19 @@ class SessionHolder(Holder):
         """Whether it counts as a session that outlives its connection."""
         self.explicit: Final = session.profile.publish_is_explicit(None)
         """Whether its publishes without accept-mode are accepted or rejected by command."""
-        self.consumers: Final[dict[str, Consumer]] = {}
+        self.consumers: Final[dict[str, SessionConsumer]] = {}
         self.unsettled: Final[ById[Unsettled]] = ById()
         self.shown: Final = MutableRangeSet()
         """The ids in `unsettled` that are not acquired and might be; without those in `missed`."""
         self.taken: MutableRangeSet | None = None
         """The ids in `unsettled` that are acquired; None until a message was browsed: then all of them are."""
-        self.missed: Final[ById[Missed]] = ById()
+        self.missed: Final[ById[MissedAcquire]] = ById()
         """The other ids in `unsettled` that are not acquired: another consumer holds the message, or it is gone."""
-        self.at_limit: Final[OrderedDict[Consumer, None]] = OrderedDict()
+        self.at_limit: Final[OrderedDict[SessionConsumer, None]] = OrderedDict()
         """Consumers that get nothing because too much is unsettled."""
-        self.held_by_replay: Final[dict[Consumer, None]] = {}
+        self.held_by_replay: Final[dict[SessionConsumer, None]] = {}
         """Consumers that get nothing because too much is kept for replay."""
-        self.asleep: Final[dict[Consumer, None]] = {}
+        self.asleep: Final[dict[SessionConsumer, None]] = {}
         """Consumers that got nothing because no connection took octets: they are woken when it is attached again."""
         self.tx: Work | None = None
         """What the local transaction holds back, after tx.select."""
@@ -667,7 +669,7 @@ class SessionHolder(Holder):
                 room -= 1
                 self.site.host.wakeable[self.wake_more] = None
 
-    def hold_for_replay(self, consumer: Consumer) -> None:
+    def hold_for_replay(self, consumer: SessionConsumer) -> None:
         """Suspends a consumer until the client has confirmed some of what is kept for replay."""
         self.held_by_replay[consumer] = None
         self.wait_for_replay()
@@ -690,7 +692,7 @@ class SessionHolder(Holder):
         if self in self.front.throttle.owing:
             self.front.throttle.attached(self)
 
-    def gone(self, consumer: Consumer) -> None:
+    def gone(self, consumer: SessionConsumer) -> None:
         """Handles the deletion of a subscription's queue; the client is notified once the session can send."""
         if self.consumers.get(consumer.destination) is consumer:
             del self.consumers[consumer.destination]

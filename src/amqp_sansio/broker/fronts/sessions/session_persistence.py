@@ -9,7 +9,7 @@ import attrs
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
 from amqp_sansio.broker.fronts.sessions.error_column import code_of
-from amqp_sansio.broker.fronts.sessions.holder import Consumer, SessionHolder, Since, Unsettled
+from amqp_sansio.broker.fronts.sessions.holder import SessionConsumer, SessionHolder, Since, Unsettled
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.transactions import Work
@@ -22,8 +22,8 @@ from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.types import decode_struct32
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.fronts.sessions.front import Sessions
-    from amqp_sansio.broker.model.message import Entry
+    from amqp_sansio.broker.fronts.sessions.front import SessionFront
+    from amqp_sansio.broker.model.message import QueueEntry
     from amqp_sansio.broker.snapshot import Needed, Rebuilding
 
 
@@ -106,7 +106,7 @@ def claims(plain: Mapping[str, Any]) -> tuple[set[str], set[tuple[str, int]]]:
     return queues, entries
 
 
-def restore(front: Sessions, plain: Mapping[str, Any], rebuilding: Rebuilding) -> SessionHolder:
+def restore(front: SessionFront, plain: Mapping[str, Any], rebuilding: Rebuilding) -> SessionHolder:
     """Restores the session, detached; its timeout starts.
 
     Raises Refused or DecodeError when the model or the engine refuses it; TypeError, ValueError or KeyError for what `take` did
@@ -123,7 +123,7 @@ def restore(front: Sessions, plain: Mapping[str, Any], rebuilding: Rebuilding) -
     for destination, name, exclusive, *more in plain["consumers"]:
         if name in rebuilding.queues:
             subscriber = session.subscribers[destination]
-            holder.consumers[destination] = Consumer(
+            holder.consumers[destination] = SessionConsumer(
                 holder, name, subscriber, exclusive, _asked(host.limits, *more[:3]), _since(broker.config.epoch, *more[3:])
             )  # fmt: skip
         else:
@@ -171,7 +171,7 @@ def _asked(limits: BrokerLimits, selector: str | None = None, *more: Any) -> Sub
 def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  # Any: what `_records` made, or it raises
     found: dict[int, Unsettled] = {}
     for id, queue, number, acquired, explicit in records:
-        entry: Entry | None = rebuilding.entries.get((queue, number))
+        entry: QueueEntry | None = rebuilding.entries.get((queue, number))
         if entry is not None and (not acquired or entry.queue.acquire(entry)):
             found[id] = Unsettled(entry, acquired, explicit)
     return found
