@@ -246,7 +246,7 @@ def row() -> Walk:
     replay = ConnectionReplay()
     for batch in read.to_batches(max_chunksize=1):
         walk = trace(partial(replay.feed, batch))
-        if any(caller.endswith("Sessions.transfers") for caller, _ in walk.climbs):
+        if any(caller.endswith("SessionHistory.transfers") for caller, _ in walk.climbs):
             return walk
     raise AssertionError("no transfer in the capture")
 
