@@ -445,7 +445,7 @@ def test_a_violation_after_the_limit_of_findings_is_still_seen() -> None:
     assert talk.ended
     assert len(case.findings) == FINDINGS + 1
     assert case.violated
-    assert case.more == 5
+    assert case.left_out == 5
 
 
 class Number(int):

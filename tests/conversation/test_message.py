@@ -76,7 +76,7 @@ def test_a_map_and_a_list_are_decoded() -> None:
 @pytest.mark.parametrize(
     ("body", "content_type", "says"),
     [
-        (b"{}", "application/json", "amqp/map or amqp/list is decoded, not 'application/json'"),
+        (b"{}", "application/json", "must be amqp/map or amqp/list, not 'application/json'"),
         (b"{}", None, "not None"),
         (b"", "amqp/map", "map at octet 0"),
         (encode_map({}) + b"!", "amqp/map", "1 octet after the amqp/map"),

@@ -1,9 +1,16 @@
-"""Converts decoded values to plain JSON: ASCII, no NaN, octets as hex digits.
+"""Converts decoded values to plain JSON, which every reader of JSON takes, and serialises it.
 
-bool, int, text and null stay themselves; octets become a string of hex digits; a float that is not finite becomes the string
-"NaN", "Infinity" or "-Infinity"; a decimal and a UUID become text; a set of ids a list of [low, high], ends included; maps
-become objects, lists and arrays lists; a struct an object with its name as "struct"; a value of unknown type {"type": "0xNN",
-"octets": hex}.
+- bool, int, text and null stay what they are;
+- octets become a string of hex digits;
+- a float that is not finite becomes the string "NaN", "Infinity" or "-Infinity";
+- a decimal and a UUID become text;
+- a set of ids becomes a list of [low, high], ends included;
+- maps become objects, lists and arrays become lists;
+- a struct becomes an object with its name as "struct", one of unknown type with "class.code" as "struct" and its octets;
+- a value of unknown type becomes {"type": "0xNN", "octets": hex}.
+
+`plain`, `struct` and `fields` convert, `compact` serialises; `fields_text` and `struct_text` do both in one step, because a capture
+may have millions of them.
 """
 
 from __future__ import annotations
@@ -32,7 +39,7 @@ def plain(value: object) -> Json:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, str):
-        return str.__str__(value)
+        return str.__str__(value)  # of a subclass: the text itself
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -52,7 +59,7 @@ def plain(value: object) -> Json:
         return {"type": f"0x{value.code:02x}", "octets": value.octets.hex()}
     if isinstance(value, UUID | Decimal):
         return str(value)
-    return repr(value)
+    return repr(value)  # no decoder returns anything else: a row must not fail for it
 
 
 def compact(value: Json) -> str:
@@ -74,14 +81,17 @@ def compact(value: Json) -> str:
 
 
 def struct(value: Struct) -> dict[str, Json]:
-    """Converts a struct to an object: its name, then the fields that are present."""
+    """Converts a struct to an object: its name, then the fields that `fields` returns."""
     if isinstance(value, UnknownStruct):
         return {"struct": f"{value.class_code}.{value.code}", "octets": value.octets.hex()}
     return {"struct": value.NAME, **fields(value)}
 
 
 def fields(value: Value, secrets: bool = True) -> dict[str, Json]:
-    """Returns the fields that are present, by name.  Without `secrets`, secret fields become their length in octets."""
+    """Returns the fields that are set, by the specification's names: absent fields and bits that are 0 are left out.
+
+    Without `secrets`, secret fields (passwords) become their length in octets.
+    """
     found: dict[str, Json] = {}
     hidden: frozenset[str] = frozenset() if secrets else value.SECRETS
     for name in value.FIELDS:
@@ -96,7 +106,7 @@ def fields(value: Value, secrets: bool = True) -> dict[str, Json]:
 
 
 def fields_text(value: Value, secrets: bool = True, begun: str = "") -> str:
-    """Equals `compact` of `fields`, in one step; appended to what is `begun`."""
+    """Equals `compact` of `fields`, in one step; `begun`: a member of the object, as JSON, that comes before the fields."""
     found = [begun] if begun else []
     for name, key, secret in _keys(value.FIELDS, value.SECRETS):
         each = getattr(value, name)
@@ -127,5 +137,8 @@ def struct_text(value: Struct) -> str:
 
 @cache
 def _keys(names: tuple[str, ...], secrets: frozenset[str]) -> tuple[tuple[str, str, bool], ...]:
-    """Returns for each field its name, its key in JSON, and whether it is secret."""
+    """Returns for each field its name, its key in JSON, and whether it is secret.
+
+    The key lacks the "_" that Python's keywords get, such as `class_`.
+    """
     return tuple([(name, f'"{name.rstrip("_")}":', name in secrets) for name in names])

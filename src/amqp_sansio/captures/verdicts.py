@@ -1,4 +1,4 @@
-"""Turns a capture file into a stream of verdicts: for each connection, which side broke the protocol, and notes."""
+"""Verdicts on the connections of a capture file: which side broke the protocol, what is in doubt, and what was not judged."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
 from amqp_sansio.wire.layouts.layout import HeaderDecoder
 
 FINDINGS: Final = 1000
-"""The most findings kept for one connection; one more note counts the rest."""
+"""The most findings kept for one connection; a further note counts the rest."""
 
 CLEAN: Final = "clean"
 VIOLATIONS: Final = "violations"
 NOT_JUDGED: Final = "not judged"
 
 _ROWS: Final = 256
-"""Rows of a connection that wait to be dropped."""
+"""How many rows of a connection are gathered before what is in doubt in them is counted, and they are dropped."""
 
 
 class Verdict(NamedTuple):
     """The verdict about one connection.
 
-    `not_judged` says why nothing in it was judged, None when something was; `octets` and `unread` are those of the client and
-    of the server that were captured, and that could not be decoded; `doubt` is what may have been lost; `methods` counts the
-    methods on the channels of a dialect without commands.
+    `packet` is the number of its last packet.  `controls` and `commands` count those of 0-10; in the older dialects `controls`
+    counts the methods of class connection, and `methods` those on channels.  `octets` counts what was captured of the client and
+    of the server, `unread` what of that could not be decoded.  `not_judged` says why nothing was judged, None when something
+    was.  `doubt` is what may have been lost.
     """
 
     connection: str
@@ -51,7 +52,7 @@ class Verdict(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """ "violations", "not judged" or "clean": no side broke a rule in what could be decoded."""
+        """VIOLATIONS, NOT_JUDGED or CLEAN: no side broke a rule in what could be decoded."""
         if any(each.level == VIOLATION for each in self.findings):
             return VIOLATIONS
         return CLEAN if self.not_judged is None else NOT_JUDGED
@@ -96,16 +97,17 @@ class FindingRow(TypedDict):
 
 
 class _Case(Hearer):
-    """What is gathered about a connection while it lasts."""
+    """What is gathered about a connection while it lasts: findings, counts, and what is in doubt in the rows of a replay."""
 
-    __slots__ = ("_doubt", "_recorder", "_rows", "commands", "controls", "findings", "methods", "more", "violated")
+    __slots__ = ("_doubt", "_recorder", "_rows", "commands", "controls", "findings", "left_out", "methods", "violated")
 
     def __init__(self, flow: AmqpFlow, options: ReplayOptions) -> None:
         self._rows: Final = Rows()
         self._recorder: Final = Recorder(flow, self._rows, options, "")
         self._doubt = Doubt()
         self.findings: list[Finding] = []
-        self.more = 0
+        self.left_out = 0
+        """Findings beyond FINDINGS."""
         self.violated = False
         self.controls = 0
         self.commands = 0
@@ -147,26 +149,37 @@ class _Case(Hearer):
         if len(self.findings) < FINDINGS or (finding.level == VIOLATION and not self.violated):
             self.findings.append(finding)
         else:
-            self.more += 1
+            self.left_out += 1
         self.violated = self.violated or finding.level == VIOLATION
 
     def verdict(self, flow: AmqpFlow) -> Verdict:
         recorder = self._recorder
         recorder.finish()
-        back = recorder.time_back
-        if back is not None and (found := finding_of(back)) is not None:
+        note = recorder.time_back
+        if note is not None and (found := finding_of(note)) is not None:
             self.add(found)
         findings = sorted(self.findings, key=lambda each: each.packet)
         conversation = flow.conversation
-        if self.more:
-            text = f"{self.more} more findings are left out"
+        if self.left_out:
+            text = f"{self.left_out} more findings are left out"
             findings.append(Finding(NOTE, "C", conversation.packet, "limits.findings", text, (), text))
         client = conversation.client
         octets = conversation.octets[client], conversation.octets[1 - client]
         doubt = self._doubt.grown(self._rows, recorder.common[1])
         self._rows.clear()
-        said = self.controls, self.commands, octets, recorder.not_judged, conversation.unread, doubt, self.methods
-        return Verdict(flow.name, conversation.dialect, findings, conversation.packet, *said)
+        return Verdict(
+            flow.name,
+            conversation.dialect,
+            findings,
+            conversation.packet,
+            self.controls,
+            self.commands,
+            octets,
+            recorder.not_judged,
+            conversation.unread,
+            doubt,
+            self.methods,
+        )
 
 
 def verdicts(
@@ -179,9 +192,9 @@ def verdicts(
 ) -> Iterator[Verdict]:
     """Yields one verdict for each connection in the file at `path`, as soon as it is over, in the order of their ends.
 
-    `make` makes the observer of a conversation; connections to the server `ports` always count as AMQP; `options` names
-    brokers; `told` is called with the progress.  Raises CaptureError when the file cannot be read, or not to its end, after the
-    verdicts before the fault.
+    `make` makes the observer of a conversation.  Connections to the server `ports` always count as AMQP.  `options` names
+    brokers.  `warn` gets what is wrong with the file, and `told` the progress in octets.  Raises CaptureError when the
+    file cannot be read, or not to its end, after the verdicts on everything before the fault.
     """
     cases: dict[AmqpFlow, _Case] = {}
     done: list[Verdict] = []
@@ -199,7 +212,7 @@ def verdicts(
         done.append((cases.pop(flow, None) or _Case(flow, options)).verdict(flow))
 
     listener = Listener(make, tell, ended, ports, warn)
-    listener.floors = False
+    listener.floors = False  # nobody asks which packet may still cause an event
     problem: CaptureError | None = None
     try:
         for packet in read_packets(path, warn, told):

@@ -19,6 +19,8 @@ from amqp_sansio.errors.core import many
 
 _WHO: Final = {"C": "client", "S": "server"}
 _COLOURS: Final = {CLEAN: "green", VIOLATIONS: "red", NOT_JUDGED: "magenta"}
+_DETAIL: Final = f"\n{'':41}"
+"""Begins a line that says more of a finding, indented under its rule."""
 NOTHING_JUDGED: Final = 3
 """Exit status: no connection was found, or none could be judged."""
 
@@ -29,21 +31,27 @@ def _plain(text: str) -> str:
 
 
 def _finding(each: Finding) -> str:
+    """Returns the lines of one finding."""
     line = f"    {each.level:<9}  packet {each.packet:<6} {_WHO[each.speaker]:<6}  {_plain(each.rule)}: {_plain(each.said)}"
     if each.level == VIOLATION:
         where = "connection" if each.channel is None else f"channel {each.channel}"
-        line += f"\n{'':41}{where}, octet {each.octet}{f', code {each.code}' if each.code else ''}"
+        line += f"{_DETAIL}{where}, octet {each.octet}{f', code {each.code}' if each.code else ''}"
     if each.text and each.text != each.said:
-        line += f"\n{'':41}{_plain(each.text)}"
+        line += f"{_DETAIL}{_plain(each.text)}"
     if each.legal:
-        line += f"\n{'':41}legal: {_plain(', '.join(each.legal))}"
+        line += f"{_DETAIL}legal: {_plain(', '.join(each.legal))}"
     return line
 
 
+def _violations(verdict: Verdict) -> int:
+    return sum(each.level == VIOLATION for each in verdict.findings)
+
+
 def _verdict(verdict: Verdict) -> str:
-    broken = sum(each.level == VIOLATION for each in verdict.findings)
-    word = many(broken, "violation") if broken else verdict.verdict
-    if verdict.not_judged is not None and not broken:
+    """Returns the lines of one connection: the verdict, then its findings."""
+    violations = _violations(verdict)
+    word = many(violations, "violation") if violations else verdict.verdict
+    if verdict.not_judged is not None and not violations:
         word += f": {verdict.not_judged}"
     if verdict.methods:
         words = many(verdict.methods + verdict.controls, "method")
@@ -63,6 +71,7 @@ class _Sums:
 
     def __init__(self) -> None:
         self.verdicts: Final = {CLEAN: 0, VIOLATIONS: 0, NOT_JUDGED: 0}
+        """Connections by verdict."""
         self.violations = 0
         self.notes = 0
         self.unread_connections = 0
@@ -70,11 +79,11 @@ class _Sums:
         self.doubt = Doubt()
 
     def add(self, verdict: Verdict) -> None:
-        """Adds a connection."""
-        broken = sum(each.level == VIOLATION for each in verdict.findings)
+        """Adds the verdict on a connection."""
+        violations = _violations(verdict)
         self.verdicts[verdict.verdict] += 1
-        self.violations += broken
-        self.notes += len(verdict.findings) - broken
+        self.violations += violations
+        self.notes += len(verdict.findings) - violations
         octets = sum(verdict.octets if verdict.verdict == NOT_JUDGED else verdict.unread)
         self.unread_connections += bool(octets) or verdict.verdict == NOT_JUDGED
         self.unread_octets += octets
@@ -86,7 +95,7 @@ class _Sums:
         return sum(self.verdicts.values())
 
     def lines(self, files: int) -> str:
-        """Returns the lines for people."""
+        """Returns the last lines of the report on this many files."""
         doubt = self.doubt
         numbers = (
             (doubt.publishes, *PUBLISHED),
@@ -94,8 +103,8 @@ class _Sums:
             (len(branches_in_doubt(doubt.branches)), *PREPARED),
             (doubt.commits, *UNANSWERED),
         )
-        told = ", ".join([many(*each) for each in numbers if each[0]])
-        of = f" ({told})" if told else ""
+        parts = ", ".join([many(*each) for each in numbers if each[0]])
+        of = f" ({parts})" if parts else ""
         found = (
             f"{many(self.connections, 'connection')} in {many(files, 'file')}: {self.verdicts[CLEAN]} clean,"
             f" {self.verdicts[VIOLATIONS]} with violations"
@@ -120,11 +129,14 @@ def check(
     dialects: Sequence[str] = (),
     only_wrong: bool = False,
 ) -> int:
-    """Prints a verdict on each connection; with `only_wrong`, on those with violations.
+    """Prints a verdict on each connection; with `only_wrong`, only on those with violations.
 
-    `brokers` are names of brokers, see `pipeline.named_brokers`; `dialects` those of dialects, see
-    `amqp_sansio.dialects.readable`.  Returns 1 if a side broke the protocol, 3 if nothing was judged or no AMQP was found,
-    otherwise 0; 2 if a file could not be read.
+    `as_json`: one JSON object per connection, and no totals.  Connections to the server `ports` always count as AMQP.  `strict`:
+    what deployed peers commonly do against the specification is a violation too.  `brokers` are names of brokers, see
+    `pipeline.named_brokers`; `dialects` those of dialects, see `amqp_sansio.dialects.readable`.
+
+    Returns the exit status: 2 if a file could not be read, else 1 if a side broke the protocol, else 0 if a connection is
+    clean, else NOTHING_JUDGED.
     """
     make = observers(strict, dialects=readable(dialects))
     unread = warned = False

@@ -1,4 +1,4 @@
-"""A received message of a session."""
+"""A message that a session of 0-10 received, as programs use it: its properties by name, and the calls that settle it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from amqp_sansio.conversation.inbox import Inbox
     from amqp_sansio.engine.session import Session
 
-_NONE: Final = Map()
+_NO_HEADERS: Final = Map()
 _NO_DELIVERY: Final = DeliveryProperties()
 _NO_MESSAGE: Final = MessageProperties()
 
@@ -26,8 +26,9 @@ _NO_MESSAGE: Final = MessageProperties()
 class Message:
     """A message that arrived for a subscription: its body and properties, and the calls that settle it.
 
-    Properties raise HeaderError where the sender encoded a field wrongly.  Settle a message once, by `accept`, `release` or
-    `reject`: a second time raises LocalProtocolError, and SessionDetachedError when the session that delivered it is over.
+    Properties raise HeaderError when the sender encoded a field wrongly; a field that it left out is None, False or "".
+    Settle a message once, by `accept`, `release` or `reject`: doing so again raises LocalProtocolError, and doing so after the
+    session that delivered it is over raises SessionDetachedError.
     """
 
     __slots__ = ("_inbox", "received", "session")
@@ -45,12 +46,12 @@ class Message:
 
     @property
     def body(self) -> bytes:
-        """The content."""
+        """The octets that the application sent."""
         return self.received.body
 
     @property
     def subscription(self) -> str:
-        """The destination of its subscription."""
+        """The name of its subscription: the destination of its message.transfer."""
         return self._inbox.destination
 
     @property
@@ -73,17 +74,17 @@ class Message:
 
     @property
     def discard_unroutable(self) -> bool:
-        """Whether the sender asked the broker to drop it where no queue takes it."""
+        """Whether the sender lets the broker drop it, instead of rejecting it, when no queue takes it."""
         return self._delivery.discard_unroutable
 
     @property
     def immediate(self) -> bool:
-        """Whether the sender asked that a consumer take it at once."""
+        """Whether the sender asked the broker to take it only if a consumer is ready for it."""
         return self._delivery.immediate
 
     @property
     def persistent(self) -> bool:
-        """Whether it survives a restart of the broker on a durable queue."""
+        """Whether it survives a restart of the broker while it is on a durable queue."""
         return self._delivery.delivery_mode == DeliveryMode.PERSISTENT
 
     @property
@@ -93,17 +94,17 @@ class Message:
 
     @property
     def ttl(self) -> int | None:
-        """Milliseconds until it expires, from its sender."""
+        """How long it may live, in milliseconds, as its sender set it."""
         return self._delivery.ttl
 
     @property
     def timestamp(self) -> int | None:
-        """When it was made, or reached the broker: seconds since 1970, UTC."""
+        """When it was made, or arrived at the broker, depending on who set it: seconds since 1970, UTC."""
         return self._delivery.timestamp
 
     @property
     def expiration(self) -> int | None:
-        """When it expires: seconds since 1970, UTC."""
+        """When it expires: seconds since 1970, UTC; milliseconds from Java clients."""
         return self._delivery.expiration
 
     @property
@@ -118,17 +119,17 @@ class Message:
 
     @property
     def resume_id(self) -> str | None:
-        """The id of a transfer that can be resumed."""
+        """The sender's id of a transfer that can be resumed after an interruption."""
         return self._delivery.resume_id
 
     @property
     def resume_ttl(self) -> int | None:
-        """Milliseconds that an interrupted transfer is kept."""
+        """How long an interrupted transfer may be kept, in milliseconds."""
         return self._delivery.resume_ttl
 
     @property
     def content_length(self) -> int | None:
-        """Octets of the whole content, from its sender."""
+        """The length of the body in octets, as its sender declared it."""
         return self._message.content_length
 
     @property
@@ -161,7 +162,7 @@ class Message:
 
     @property
     def content_encoding(self) -> str | None:
-        """How the body is encoded, for example compressed."""
+        """How the body is encoded, for example "gzip"."""
         return self._message.content_encoding
 
     @property
@@ -178,7 +179,7 @@ class Message:
     def raw_headers(self) -> Map:
         """The application's headers with their wire types (see `amqp_sansio.spec.values`); empty without any."""
         found = self._message.application_headers
-        return _NONE if found is None else found
+        return _NO_HEADERS if found is None else found
 
     @property
     def headers(self) -> dict[str, Plain]:
@@ -197,22 +198,22 @@ class Message:
         body = self.body
         read = {"amqp/map": decode_map, "amqp/list": decode_list}.get(self.content_type or "")
         if read is None:
-            raise DecodeError("body", 0, f"a content type of amqp/map or amqp/list is decoded, not {self.content_type!r}")
+            raise DecodeError("body", 0, f"its content type must be amqp/map or amqp/list, not {self.content_type!r}")
         value, end = read(body, 0, len(body))
         if end != len(body):
             raise DecodeError("body", end, f"{many(len(body) - end, 'octet')} after the {self.content_type}")
         return {key: plain(each) for key, each in value.items()} if isinstance(value, Map) else [plain(each) for each in value]
 
     def accept(self) -> None:
-        """Accepts it: the broker may forget it.  In a transaction that takes effect with the commit."""
+        """Accepts it: the broker may forget it.  In a transaction, this takes effect with the commit."""
         self._inbox.settle(self, "accept")
 
     def release(self, redelivered: bool = False) -> None:
-        """Gives it back to the queue, to its original position; `redelivered` marks it so."""
+        """Gives it back to the queue, to its original position; `redelivered` marks it as delivered before."""
         self._inbox.settle(self, "release", redelivered)
 
     def reject(self, code: RejectCode = RejectCode.UNSPECIFIED, text: str = "") -> None:
-        """Rejects it as impossible to process: it goes to the queue's alternate exchange, if any."""
+        """Rejects it as impossible to process, with a reason; it goes to the queue's alternate exchange, if any."""
         self._inbox.reject(self, code, text)
 
     def __repr__(self) -> str:
@@ -220,5 +221,5 @@ class Message:
 
 
 def _text(octets: bytes | None) -> str | None:
-    """Decodes octets so that `properties.octets_of` can reverse it."""
+    """Decodes octets in a way that `properties.octets_of` can reverse."""
     return None if octets is None else octets.decode("utf-8", "surrogateescape")

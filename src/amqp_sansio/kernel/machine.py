@@ -1,7 +1,8 @@
 """State tables in the third person and the machines that run them.
 
-A row says: in this state this speaker may send this verb, which leads to that state.  The same rows serve a client, a server
-and an observer that is neither; the fault of a refused word is its speaker's.  Knows no AMQP.
+A row says: in this state this speaker may send this verb, which leads to that state.  A word is a speaker with a verb,
+"speaker:verb" in texts.  The same rows serve a client, a server and an observer that is neither; when a machine refuses a word,
+the fault is its speaker's.  This module knows no AMQP.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ def spoken_by(speaker: str, words: Iterable[str]) -> tuple[str, ...]:
 
 
 class Refusal(NamedTuple):
-    """`speaker` may not send `verb` in any of `states`; `legal` lists the legal words of both sides there, as
-    "speaker:verb"."""
+    """`speaker` may not send `verb` in any of `states` of `table`.
+
+    `legal` lists the words that both sides may send in these states, as "speaker:verb".
+    """
 
     table: str
     states: tuple[str, ...]
@@ -41,14 +44,15 @@ class Refusal(NamedTuple):
         return f"{self.speaker}:{self.verb}"
 
     def legal_for(self, speaker: str) -> tuple[str, ...]:
-        """Returns the verbs that `speaker` may send there."""
+        """Returns the verbs that `speaker` may send instead."""
         return spoken_by(speaker, self.legal)
 
 
 class Table:
-    """A named set of rows with one initial state.  Deterministic: a second row for the same words raises ValueError.
+    """A named set of rows with one initial state.
 
-    `final` names the states in which the dialogue may end; `states` holds every state in order of appearance.
+    `final` names the states in which the conversation may end; `states` holds every state in order of appearance.  Raises
+    ValueError for two rows with the same state, speaker and verb, and for a final state without a row.
     """
 
     __slots__ = ("_legal", "final", "initial", "moves", "name", "rows", "states")
@@ -71,6 +75,7 @@ class Table:
         if unknown:
             raise ValueError(f"table {name}: no row mentions the final states {sorted(unknown)}")
         self.moves: Final = moves
+        """The next state, by state, speaker and verb."""
         self.states: Final = tuple(states)
         self._legal: Final = {state: tuple(words) for state, words in legal.items()}
 
@@ -110,7 +115,7 @@ class Machine:
 
     @property
     def finished(self) -> bool:
-        """True when the dialogue may end here: every possible state is a final one."""
+        """Whether the conversation may end here: every possible state is a final one."""
         return self.table.final.issuperset(self.states)
 
     @property
@@ -124,12 +129,12 @@ class Machine:
         return any((state, speaker, verb) in moves for state in self.states)
 
     def stays(self, speaker: str, verb: str) -> bool:
-        """True when it is in one state, in which `speaker` may send `verb` without leaving it."""
+        """Whether `verb` of `speaker` is legal and changes nothing; False when several states are possible."""
         states = self.states
         return len(states) == 1 and self.table.moves.get((states[0], speaker, verb)) == states[0]
 
     def step(self, speaker: str, verb: str) -> Refusal | None:
-        """Takes the word `verb` of `speaker`: moves and returns None, or stays and returns what would have been legal."""
+        """Takes the word `verb` of `speaker`: moves and returns None, or stays where it is and returns the refusal."""
         moves = self.table.moves
         states = self.states
         if len(states) == 1:
@@ -146,14 +151,14 @@ class Machine:
         return Refusal(self.table.name, states, speaker, verb, self.table.legal(states))
 
     def restore(self, states: object) -> Self:
-        """Moves to the states of a snapshot.  Raises TypeError or ValueError for anything else."""
+        """Moves to the states of a snapshot.  Raises TypeError or ValueError for anything but states of the table."""
         if not isinstance(states, tuple) or not states or not set(states) <= set(self.table.states):
-            raise ValueError(f"states {states!r:.80} of {self.table.name}")
+            raise ValueError(f"table {self.table.name} has no states {states!r:.80}")
         self.states = states
         return self
 
     def forget(self) -> None:
-        """Makes every state possible again, after a gap."""
+        """Makes every state possible, because words were missed."""
         self.states = self.table.states
 
     def __repr__(self) -> str:
