@@ -9,8 +9,8 @@
 - a struct becomes an object with its name as "struct", one of unknown type with "class.code" as "struct" and its octets;
 - a value of unknown type becomes {"type": "0xNN", "octets": hex}.
 
-`plain`, `struct` and `fields` convert, `compact` serialises; `fields_text` and `struct_text` do both in one step, because a capture
-may have millions of them.
+`plain`, `struct` and `fields` convert, `compact` serialises; `fields_text` and `struct_text` do both in one step, because a
+capture may have millions of them.
 """
 
 from __future__ import annotations

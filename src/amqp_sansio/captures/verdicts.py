@@ -33,9 +33,9 @@ class Verdict(NamedTuple):
     """The verdict about one connection.
 
     `packet` is the number of its last packet.  `controls` and `commands` count those of 0-10; in the older dialects `controls`
-    counts the methods of class connection, and `methods` those on channels.  `octets` counts what was captured of the client and
-    of the server, `unread` what of that could not be decoded.  `not_judged` says why nothing was judged, None when something
-    was.  `doubt` is what may have been lost.
+    counts the methods of class connection, and `methods` those on channels.  `octets` counts what was captured of the client
+    and of the server, `unread` what of that could not be decoded.  `not_judged` says why nothing was judged, None when
+    something was.  `doubt` is what may have been lost.
     """
 
     connection: str

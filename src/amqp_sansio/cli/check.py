@@ -131,8 +131,8 @@ def check(
 ) -> int:
     """Prints a verdict on each connection; with `only_wrong`, only on those with violations.
 
-    `as_json`: one JSON object per connection, and no totals.  Connections to the server `ports` always count as AMQP.  `strict`:
-    what deployed peers commonly do against the specification is a violation too.  `brokers` are names of brokers, see
+    `as_json`: one JSON object per connection, and no totals.  Connections to the server `ports` always count as AMQP.
+    `strict`: what deployed peers commonly do against the letter is a violation too.  `brokers` are names of brokers, see
     `pipeline.named_brokers`; `dialects` those of dialects, see `amqp_sansio.dialects.readable`.
 
     Returns the exit status: 2 if a file could not be read, else 1 if a side broke the protocol, else 0 if a connection is
