@@ -82,8 +82,8 @@ def told(doing: str) -> Iterator[None]:
         yield
     except (CaptureError, LocationError, PlaceError) as error:
         raise kind_of(error)(str(error)) from error
-    except (OSError, MemoryError) as error:
-        raise kind_of(error)(f"{doing}: {_reason(error)}") from error
+    except (OSError, MemoryError) as failure:  # a name of its own, whose type the compiler tells from that above
+        raise kind_of(failure)(f"{doing}: {_reason(failure)}") from failure
 
 
 def _reason(error: OSError | MemoryError) -> str:
