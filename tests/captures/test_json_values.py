@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.wire.strategies import CODED, COMMANDS, things
 
-from amqp_sansio.captures.json_values import Json, compact, fields, fields_text, plain, struct, struct_text
+from amqp_sansio.captures.json_values import Json, compact, fields, plain, struct
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.connection import SecureOk, StartOk
 from amqp_sansio.spec.message import Accept, DeliveryProperties, ReplyTo, Subscribe
 from amqp_sansio.spec.values import Array, Boolean, Float, Int8, List, Map, OpaqueValue, Str8, UnknownStruct, Vbin8
@@ -88,21 +85,3 @@ JSON = st.recursive(
 def test_compact_json_is_what_the_standard_library_writes(value: Json) -> None:
     """Every JSON value is written as json.dumps does without spaces and without escapes for letters."""
     assert compact(value) == json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-@pytest.mark.parametrize("kind", [*COMMANDS, *CODED])
-@settings(max_examples=15)
-@given(data=st.data(), secrets=st.booleans())
-def test_fields_as_text_are_what_two_steps_make(kind: type[Any], data: st.DataObject, secrets: bool) -> None:
-    """Of any command and any struct."""
-    value = data.draw(things(kind))
-    assert fields_text(value, secrets) == compact(fields(value, secrets))
-    if isinstance(value, Struct):
-        assert struct_text(value) == compact(struct(value))
-
-
-def test_secrets_and_what_is_unknown_as_text() -> None:
-    said = StartOk(None, "PLAIN", b"\0a\0hush", "en_US")
-    assert fields_text(said, False) == compact(fields(said, False)) == '{"mechanism":"PLAIN","response":7,"locale":"en_US"}'
-    unknown = UnknownStruct(4, 99, b"\x01")
-    assert struct_text(unknown) == compact(struct(unknown))

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.captures.replay import made
 from tests.captures.replay.made import ids, message, named
+from tests.wire import strategies
 
+from amqp_sansio.captures.json_values import compact, fields, struct
 from amqp_sansio.captures.replay import rows as module
 from amqp_sansio.captures.replay.rows import (
     C_LAST,
@@ -17,13 +20,18 @@ from amqp_sansio.captures.replay.rows import (
     Rows,
     TransferKind,
     TransferRecord,
+    fields_text,
     place,
     properties_of,
+    struct_text,
     text_of,
 )
 from amqp_sansio.captures.tables import COMMANDS, COMMON, MESSAGES, TABLES
 from amqp_sansio.kernel.serials import TOP
+from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.connection import StartOk
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.spec.values import UnknownStruct
 
 
 def test_a_place_counts_without_the_common_columns() -> None:
@@ -264,3 +272,21 @@ def test_what_was_only_looked_at_is_over_after_a_grace(
 )
 def test_octets_are_text_where_they_can_be_and_never_taken_for_hex(octets: bytes | None, text: str | None) -> None:
     assert text_of(octets) == text
+
+
+@pytest.mark.parametrize("kind", [*strategies.COMMANDS, *strategies.CODED])
+@settings(max_examples=15)
+@given(data=st.data(), secrets=st.booleans())
+def test_fields_as_text_are_what_two_steps_make(kind: type[Any], data: st.DataObject, secrets: bool) -> None:
+    """Of any command and any struct."""
+    value = data.draw(strategies.things(kind))
+    assert fields_text(value, secrets) == compact(fields(value, secrets))
+    if isinstance(value, Struct):
+        assert struct_text(value) == compact(struct(value))
+
+
+def test_secrets_and_what_is_unknown_as_text() -> None:
+    said = StartOk(None, "PLAIN", b"\0a\0hush", "en_US")
+    assert fields_text(said, False) == compact(fields(said, False)) == '{"mechanism":"PLAIN","response":7,"locale":"en_US"}'
+    unknown = UnknownStruct(4, 99, b"\x01")
+    assert struct_text(unknown) == compact(struct(unknown))

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from functools import cache
+from json.encoder import encode_basestring
 from typing import Final, NamedTuple, TypeAlias
 
 import attrs
 
+from amqp_sansio.captures.json_values import compact, plain, struct
 from amqp_sansio.captures.tables import COMMANDS, COMMON, TABLES, TableSchema
 from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
+from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.spec.values import UnknownStruct
 
 Row: TypeAlias = Sequence[object]
 
@@ -45,6 +50,48 @@ def text_of(octets: bytes | None) -> str | None:
     except UnicodeDecodeError:
         return "0x" + octets.hex()
     return text if text.isprintable() and not text.startswith("0x") else "0x" + octets.hex()
+
+
+def fields_text(value: Value, secrets: bool = True, begun: str = "") -> str:
+    """Returns fields as the JSON of a column: `compact` of `fields`, in one step.
+
+    `begun`: a member of the object, as JSON, that comes before the fields.
+    """
+    found = [begun] if begun else []
+    for name, key, secret in _keys(value.FIELDS, value.SECRETS):
+        each = getattr(value, name)
+        if each is None or each is False:
+            continue
+        kind = type(each)
+        if secret and not secrets:
+            found.append(f"{key}{len(each)}")
+        elif kind is int:
+            found.append(f"{key}{each}")
+        elif kind is bytes:
+            found.append(f'{key}"{each.hex()}"')
+        elif kind is str:
+            found.append(key + encode_basestring(each))
+        elif isinstance(each, Struct):
+            found.append(key + struct_text(each))
+        else:
+            found.append(key + compact(plain(each)))
+    return f"{{{','.join(found)}}}"
+
+
+def struct_text(value: Struct) -> str:
+    """Equals `compact` of `struct`, in one step."""
+    if isinstance(value, UnknownStruct):
+        return compact(struct(value))
+    return fields_text(value, True, f'"struct":"{value.NAME}"')
+
+
+@cache
+def _keys(names: tuple[str, ...], secrets: frozenset[str]) -> tuple[tuple[str, str, bool], ...]:
+    """Returns for each field its name, its key in JSON, and whether it is secret.
+
+    The key lacks the "_" that Python's keywords get, such as `class_`.
+    """
+    return tuple([(name, f'"{name.rstrip("_")}":', name in secrets) for name in names])
 
 
 def place(table: TableSchema, name: str) -> int:

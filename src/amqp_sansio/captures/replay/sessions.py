@@ -8,7 +8,6 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.conversation import LocatedEvent
 from amqp_sansio.captures.flows import AmqpFlow
-from amqp_sansio.captures.json_values import fields_text, struct_text
 from amqp_sansio.captures.replay.credit import Books, CreditLine, SubscriptionRecord
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import (
@@ -22,8 +21,10 @@ from amqp_sansio.captures.replay.rows import (
     Rows,
     TransferKind,
     TransferRecord,
+    fields_text,
     packet_place,
     properties_of,
+    struct_text,
     text_of,
 )
 from amqp_sansio.captures.replay.transactions import Branch, Branches, TransactionRecord, TransactionRecords
