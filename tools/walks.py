@@ -283,7 +283,7 @@ LONG: Final = {
     " are the broker's, one for each thing with rules of its own: service, room, session, message, queue, and the loop around"
     " them.",
     "A packet to a row": "three tasks: four files find the packet's connection and its place in the stream,"
-    " nine read and judge it as an observer does, down to the values in its header, and four record it.",
+    " eight read and judge it as an observer does, down to the values in its header, and three record it.",
 }
 """The reason why a walk has more than `MOST` files."""
 

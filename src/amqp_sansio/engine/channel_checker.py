@@ -37,6 +37,7 @@ from amqp_sansio.tables.connection import (
     CLOSE_BY_SERVER,
     CLOSE_OK,
     HEARTBEAT,
+    OTHER,
     OTHER_SIDE,
     SERVER,
     SESSION,
@@ -227,7 +228,13 @@ class ConversationWitness(ConnectionWitness):
         if not may_say(who, verb, extended):
             self._turned(speaker, verb)
             return
-        if not self._quiet(who) and not self._legal(speaker, SESSION, verb):
+        dialogue = self.dialogue
+        quiet = (  # as nearly always: then no machine moves
+            dialogue.handshake.stays(who, SESSION)
+            and dialogue.close_by_client.stays(who, OTHER)
+            and dialogue.close_by_server.stays(who, OTHER)
+        )
+        if not quiet and not self._legal(speaker, SESSION, verb):
             if channel in self._channels:
                 self._channels[channel].refused(who, verb)
             return

@@ -18,11 +18,9 @@ from amqp_sansio.spec.session import Completed
 from amqp_sansio.tables.connection import (
     ANSWERS,
     CLIENT,
-    OTHER,
     OTHER_PROTOCOL_HEADER,
     PROTOCOL_HEADER,
     SERVER,
-    SESSION,
     ConnectionDialogue,
 )
 from amqp_sansio.wire.framing import Assembly, Cut, FrameCut, KnownCommand, Malformed
@@ -158,15 +156,6 @@ class ConnectionWitness:
         """Returns whether neither side has anything left to send."""
         return self.dialogue.finished
 
-    def _quiet(self, who: str) -> bool:
-        """Returns whether what `who` sends on a channel changes no state of the connection, as nearly always."""
-        dialogue = self.dialogue
-        return (
-            dialogue.handshake.stays(who, SESSION)
-            and dialogue.close_by_client.stays(who, OTHER)
-            and dialogue.close_by_server.stays(who, OTHER)
-        )
-
     def _legal(self, speaker: str, word: str, verb: str) -> bool:
         """Returns whether the machines accept `verb`, which their tables call `word`; reports what they refuse to `_blame`."""
         refusal = self.dialogue.said(WHO[speaker], word)
@@ -256,7 +245,10 @@ class Checker:
         raise NotImplementedError
 
     def shake(self, shaky: bool) -> None:
-        """Prepares for a unit.  `shaky`: the search for a speaker's frames goes on, so units may be missing; see `unsettle`."""
+        """Prepares for units; called before each while it is `shaky`, and once for those behind.
+
+        `shaky`: the search for a speaker's frames goes on, so units may be missing; see `unsettle`.
+        """
         self._connection.shaky = shaky
         if shaky:
             self.unsettle()

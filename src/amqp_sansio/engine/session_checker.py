@@ -46,7 +46,15 @@ from amqp_sansio.spec.session import (
     Flush,
     KnownCompleted,
 )
-from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, RANGES, SESSION, ConnectionDialogue
+from amqp_sansio.tables.connection import (
+    CLOSE_BY_CLIENT,
+    CLOSE_BY_SERVER,
+    HANDSHAKE,
+    OTHER,
+    RANGES,
+    SESSION,
+    ConnectionDialogue,
+)
 from amqp_sansio.tables.content_classes import CONSUMER, PUBLISHING, QOS, STAGING
 from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
@@ -328,6 +336,15 @@ class Witness(ConnectionWitness):
             self.findings.divergence(rule, verb, text, legal, _FRAMING, about=verb)
         else:
             self.findings.breach(rule, verb, text, legal, _FRAMING)
+
+    def _quiet(self, who: str) -> bool:
+        """Returns whether what `who` sends on a channel changes no state of the connection, as nearly always."""
+        dialogue = self.dialogue
+        return (
+            dialogue.handshake.stays(who, SESSION)
+            and dialogue.close_by_client.stays(who, OTHER)
+            and dialogue.close_by_server.stays(who, OTHER)
+        )
 
     def _permits(self, speaker: str, channel: int, verb: str) -> bool:
         """Returns whether the state of the connection permits a verb of its sessions; if so, also judges the channel number.
