@@ -265,6 +265,7 @@ WALKS: Final = {
     "A packet to a row": row,
 }
 CLIMBS: Final = {
+    "broker/fronts/sessions/holder.py SessionHolder.result_after": "the session answers, once the change is journalled.",
     "captures/conversation.py Conversation.marks": "the conversation knows the packet of each octet.",
     "captures/conversation.py Conversation.time_of": "the conversation knows the time of each octet.",
     "engine/channel.py Channels.touch": "a session that has changed is visited once, before the next output.",
@@ -276,12 +277,8 @@ CLIMBS: Final = {
 """The reason for each call back up, by callee."""
 LONG: Final = {
     "Prepare, at the broker": "a broker reads the command as the client reads its result, and writes the result as the client"
-    " writes the command, by the same files as in the walks before and after this one; between them six of its own carry it"
-    " out: its service, the commands, the branches, the queues' room, the session, and the loop around them.",
-    "From a publisher through the broker to another client": "it enters on one connection and leaves on another. Five files"
-    " receive the transfer, as in the first walk, and two send it, with credit; the six between them"
-    " are the broker's, one for each thing with rules of its own: service, room, session, message, queue, and the loop around"
-    " them.",
+    " writes the command, by the same files as in the walks before and after this one; between them five of its own carry it"
+    " out: the session with its service, the commands, the branches, the queues' room, and the loop around them.",
     "A packet to a row": "three tasks: four files find the packet's connection and its place in the stream,"
     " eight read and judge it as an observer does, down to the values in its header, and three record it.",
 }

@@ -135,7 +135,7 @@ class Served:
 
         def refuse() -> None:
             for peer in self.broker.peers:
-                session = service(peer)._connection.session_named(name)
+                session = service(peer).connection.session_named(name)
                 if session is not None and session._channel is not None:
                     said = LAYOUT.encode_command(Exception_(542, description="not so"), False)
                     write_point(session)

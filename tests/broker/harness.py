@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker, Peer
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.front import SessionFront, SessionService
+from amqp_sansio.broker.fronts.sessions.front import SessionFront
+from amqp_sansio.broker.fronts.sessions.holder import SessionService
 from amqp_sansio.engine.outbound import write_point
 from amqp_sansio.events import (
     CommandsCompleted,

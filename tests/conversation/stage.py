@@ -102,7 +102,7 @@ def refuse(stage: Stage, core: SessionCore) -> None:
     """The other side refuses something, nobody knows what, and does not detach the session."""
     stage.run()
     assert stage.peer is not None
-    session = service(stage.peer)._connection.session_named(core.name)
+    session = service(stage.peer).connection.session_named(core.name)
     assert session is not None
     session.sync()  # behind a command-point
     stage.run()

@@ -185,7 +185,7 @@ class Show:
         for party in self.parties:
             if party in self.deaf:
                 continue
-            assert not service(party.peer)._connection._channels.roomless, f"{party.name!r} is never told all that is in doubt"
+            assert not service(party.peer).connection._channels.roomless, f"{party.name!r} is never told all that is in doubt"
             if party.name not in service(party.peer).holders:  # detached
                 continue
             holder = party.holder

@@ -476,7 +476,8 @@ class Broker:
                 busy = True
                 self._tell_deletions()
         for front in self._fronts:
-            front.work()
+            if front.pending:
+                front.work()
 
     def _tell_deletions(self) -> None:
         deletions = self._deletions[:]
@@ -621,7 +622,7 @@ class Broker:
         returns can be done at once: octets to read, deliveries that others' progress allows, a timer that starts with the next
         tick.  Then run another round without waiting.
         """
-        if self._untold or self._settling or self._deletions or self._readable() or any(front.busy for front in self._fronts):
+        if self._untold or self._settling or self._deletions or self._readable() or any(each.pending for each in self._fronts):
             return self._at_once
         moment = self._agenda.next
         for site in self._sites.values():

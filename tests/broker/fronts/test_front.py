@@ -24,7 +24,7 @@ def test_a_front_that_keeps_nothing_is_in_no_snapshot() -> None:
     front.work()
     needed = Needed()
     front.need("", needed)
-    assert (front.busy, front.alive, front.take()) == (False, False, ())
+    assert (front.pending, front.alive, front.take()) == ((), False, ())
     assert (needed.queues, needed.entries, needed.messages) == ({}, {}, {})
     snapshot = broker.snapshot()
     assert "sessions" not in snapshot

@@ -40,18 +40,15 @@ class Front:
 
     def __init__(self, broker: Broker) -> None:
         self.broker: Final = broker
+        self.pending: Collection[object] = ()
+        """What `work` has to do, apart from deliveries."""
 
     def serve(self, peer: Peer) -> Service:
         """Returns the service for a connection of this family; its dialect is known, and nothing has arrived yet."""
         raise NotImplementedError
 
     def work(self) -> None:
-        """Does pending work that no input triggers."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether `work` has something to do, apart from deliveries."""
-        return False
+        """Does the work that is `pending`, which no input triggers."""
 
     @property
     def alive(self) -> bool:

@@ -146,7 +146,7 @@ def test_the_same_header_is_read_once_and_the_memory_is_bounded(monkeypatch: pyt
     assert reception.read(TO_X, header, b"2").envelope is first.envelope
     assert reception.read(Transfer("y", 0, 0), header, b"3").envelope is not first.envelope
     reception.read(TO_X, write_properties(routing_key="l"), b"4")
-    assert len(reception._cache) == 1
+    assert len(reception.envelopes) == 1
 
 
 def test_a_priority_beyond_9_counts_as_9() -> None:

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.access import Kind, Request, Verb
 from amqp_sansio.broker.conditions import ACCESS_DENIED, Condition, Refused
-from amqp_sansio.broker.fronts.sessions.holder import MissedAcquire, SessionConsumer
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
 from amqp_sansio.broker.transactions import Work
 from amqp_sansio.engine.demarcation import key_of, show
 from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.events import CommandReceived
-from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
+from amqp_sansio.kernel.serials import EMPTY, ById, MutableRangeSet, RangeSet
 from amqp_sansio.spec import dtx, exchange, execution, file, message, queue, stream, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
@@ -29,7 +28,7 @@ from amqp_sansio.spec.values import Map, Value
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.access import Guard
-    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
+    from amqp_sansio.broker.fronts.sessions.holder import SessionConsumer, SessionHolder, Unsettled  # noqa: F401  # in quotes below
     from amqp_sansio.broker.model.host import VirtualHost
     from amqp_sansio.broker.model.message import QueueEntry
     from amqp_sansio.broker.transactions import DtxAnswer
@@ -57,7 +56,7 @@ def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> Non
     if known is None or (known.queue, known.accept_mode, known.acquire_mode) != (queue, *modes):
         # After a resume the engine knows more than we do: this subscription was cancelled, and gets nothing.
         known = Subscriber(queue, destination, *modes)
-    holder.consumers[destination] = SessionConsumer(holder, queue, known, command.exclusive, asked)
+    holder.subscribe(queue, known, command.exclusive, asked)
     if command.arguments:
         holder.broker.hints.given(command.VERB, command.arguments)
     holder.complete(id)
@@ -181,8 +180,7 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
     for each in unsettled.among(shown):
         record = unsettled[each]
         if not record.entry.queue.acquire(record.entry):
-            holder.shown.discard_id(each)
-            holder.missed[each] = MissedAcquire(holder, each, record.entry)
+            holder.miss(each, record.entry)
             continue
         record.acquired = True
         holder.shown.discard_id(each)
@@ -336,6 +334,55 @@ def bound_result(
 
 
 # --- classes tx and dtx ---------------------------------------------------------------------------------------------------
+
+SPARE_RANGES: Final = 16
+"""How many ranges `accepted` may have, beyond twice the transfers, before empty ones are dropped."""
+
+
+class ProvisionalAccepts(ById["Unsettled"]):
+    """Transfers by id that the session has accepted in a local transaction at least once, and not settled yet.
+
+    A rollback leaves them here, and an accept costs only the ranges that it names: a client that repeatedly accepts everything
+    and rolls back makes the broker look at each transfer once.
+    """
+
+    __slots__ = ("accepted",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.accepted: Final = MutableRangeSet()
+        """The ids that the open transaction has accepted, and possibly others that are not here."""
+
+    def accept(self, ids: RangeSet) -> None:
+        """Records accepts of the open transaction for ids that are here."""
+        accepted = self.accepted
+        accepted.update(ids)
+        if accepted.range_count > 2 * len(self) + SPARE_RANGES:
+            here = self.ids.common(accepted.freeze())
+            accepted.clear()
+            accepted.update(here)
+
+    def accepted_ids(self) -> RangeSet:
+        """Returns the ids that the open transaction removes from their queues if committed."""
+        return self.ids.common(self.accepted.freeze())
+
+    def entries(self) -> list[QueueEntry]:
+        """Returns their messages."""
+        return [self[id].entry for id in self.among(self.accepted.freeze())]
+
+    def commit(self) -> None:
+        """Settles what the transaction has accepted, and starts the next one."""
+        self.take(self.accepted.freeze())
+        self.accepted.clear()
+
+    def rollback(self) -> None:
+        """Forgets the accepts of the transaction; the transfers stay."""
+        self.accepted.clear()
+
+    def clear(self) -> None:
+        """Drops all transfers."""
+        super().clear()
+        self.accepted.clear()
 
 
 def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:

@@ -1,4 +1,4 @@
-"""The sessions of a broker: what serves those of one connection, and all of them by virtual host, identity and name."""
+"""The sessions of a broker, by virtual host, identity and name; how they attach, and how fast and what they may publish."""
 
 from __future__ import annotations
 
@@ -8,30 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.fronts.front import Front, Plain, Service
+from amqp_sansio.broker.fronts.front import Front, Plain
 from amqp_sansio.broker.fronts.sessions import session_persistence
-from amqp_sansio.broker.fronts.sessions.commands import demand_again, execute
+from amqp_sansio.broker.fronts.sessions.commands import demand_again
 from amqp_sansio.broker.fronts.sessions.form import FORM, NOTHING, envelope_of, rebuilt, user_id_of
-from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder
+from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder, SessionService
 from amqp_sansio.broker.journal import SessionLeft
 from amqp_sansio.broker.model.message import Envelope, Intake, Message
-from amqp_sansio.broker.model.queueing import DROPPED, IMMEDIATE, UNROUTABLE, Rejection
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import DecodeError, EncodeError
-from amqp_sansio.events import (
-    AttachRequested,
-    Authenticated,
-    CommandReceived,
-    CommandsCompleted,
-    Event,
-    ExceptionReceived,
-    SessionAttached,
-    SessionDetached,
-    TransferReceived,
-)
+from amqp_sansio.events import AttachRequested
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.spec.codes import DetachCode, RejectCode
+from amqp_sansio.spec.codes import DetachCode
 from amqp_sansio.spec.message import DeliveryProperties, Flow, FragmentProperties, SetFlowMode, Stop, Transfer
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
@@ -153,7 +142,8 @@ class Reception:
 
     def __init__(self, intake: Intake) -> None:
         self._intake: Final = intake
-        self._cache: dict[tuple[str, bytes], Envelope] = {}
+        self.envelopes: Final[dict[tuple[str, bytes], Envelope]] = {}
+        """By exchange and header, envelopes that were made before."""
 
     def read(
         self,
@@ -173,7 +163,7 @@ class Reception:
         a name with a realm is enough); 503 for an unreadable header; 540 for a fragment.
         """
         exchange = transfer.destination or ""
-        envelope = None if empty_body else self._cache.get((exchange, header))
+        envelope = None if empty_body else self.envelopes.get((exchange, header))
         if envelope is None:
             envelope = self._envelope(exchange, header, reading, now, empty_body)
         if envelope.user_id and identity is not None:
@@ -196,9 +186,9 @@ class Reception:
             raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
         envelope = envelope_of(made, exchange, delivery, user_id_of(structs), empty_body)
         if expiration is None and len(header) <= CACHED_OCTETS and not empty_body:
-            if len(self._cache) >= CACHED:
-                self._cache.clear()
-            self._cache[exchange, header] = envelope
+            if len(self.envelopes) >= CACHED:
+                self.envelopes.clear()
+            self.envelopes[exchange, header] = envelope
         return envelope
 
 
@@ -219,202 +209,7 @@ def _parted(header: bytes, structs: Sequence[Struct]) -> tuple[DeliveryPropertie
     return delivery or NOTHING, b"".join(rest)
 
 
-AHEAD: Final = 256
-"""The most deliveries that an immediate message waits for."""
-CODES: Final[dict[Rejection, RejectCode]] = {UNROUTABLE: RejectCode.UNROUTABLE, IMMEDIATE: RejectCode.IMMEDIATE}
-"""The code of message.reject."""
-
-
-def publish(holder: SessionHolder, event: TransferReceived) -> None:
-    """Routes the message and enqueues it, or holds it back for the transaction; accepts or refuses it."""
-    site, broker = holder.site, holder.broker
-    host = site.host
-    transfer = event.transfer
-    mode = transfer.accept_mode
-    explicit = holder.explicit if mode is None else mode == 0
-    now = broker._now
-    guard = broker._guard
-    try:
-        if len(event.body) > (most := broker.limits.body_octets):
-            why = f"the body has {len(event.body)}"
-            raise Refused(conditions.TRANSFER_LIMIT, limit="body_octets", value=most, where="", why=why)
-        exchange = host.destination(transfer.destination) if guard is None else None
-        message = holder.front.reception.read(
-            transfer,
-            event.header,
-            event.body,
-            0.0 if now is None else now,
-            holder.key[1],
-            holder.reading,
-            event.empty_body,
-            0 if holder.peer is None else holder.peer.number,
-        )
-        if exchange is None:
-            assert guard is not None
-            name, identity, _ = holder.key
-            guard.demand_publish(identity, name, transfer.destination or "", message.routing_key)
-            exchange = host.destination(transfer.destination)
-        if host.dispatchable and message.envelope.immediate:
-            host.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
-        if message.expires is not None and (holder.peer is None or holder.peer._connection.untimed):
-            host.begin_ttl(message)
-        routed = host.route(exchange, message, explicit)
-        queues = routed.queues
-        if host.no_local:
-            queues = [queue for queue in queues if not (queue.no_local and queue.local(message))]
-        number = 0
-        if queues:
-            work = holder.work
-            if work is not None:
-                work.publish(message, queues)
-            else:
-                number = host.enqueue(message, queues)
-    except Refused as refused:
-        holder.refuse(event.id, refused)
-        return
-    if queues and holder.throttles:
-        holder.front.throttle.published(holder, queues)
-    id = event.id
-    if routed is DROPPED:
-        host.dropped += 1
-    if routed.reject is not None:
-        holder.reject(id, CODES[routed.reject])
-    elif not explicit:
-        holder.complete_after(number, id)
-    elif number:
-        broker._journals.after(number, lambda: holder.accept(id))
-    else:
-        holder.accept(id)
-
-
-# --- the sessions of a connection, and all of them ------------------------------------------------------------------------
-
-SESSION_FLOW: Final = "qpid.session_flow"
-"""The client property that announces support for producer flow control."""
-
-
-class SessionService(Service):
-    """Handles the events of a connection's sessions, and requests to attach one."""
-
-    serves = True
-
-    def __init__(self, front: SessionFront, peer: Peer) -> None:
-        super().__init__(peer)
-        self.front: Final = front
-        self.holders: Final[dict[bytes, SessionHolder]] = {}
-        """By name, the holders of sessions that were last attached here."""
-        self.session_flow = False
-        """Whether the client supports producer flow control."""
-        self._requested: AttachRequested | None = None
-
-    @property
-    def _connection(self) -> ServerConnection:
-        connection = self.peer._connection
-        assert isinstance(connection, ServerConnection)
-        return connection
-
-    def act_on(self, event: Event) -> None:
-        """Handles an event; the three kinds of each message come first."""
-        kind = type(event)
-        if kind is TransferReceived:
-            assert isinstance(event, TransferReceived)
-            holder = self.holders.get(event.session)
-            if holder is not None and not holder.ended:
-                publish(holder, event)
-        elif kind is CommandsCompleted:
-            assert isinstance(event, CommandsCompleted)
-            holder = self.holders.get(event.session)
-            if holder is not None and not holder.ended:
-                holder.completed(event.ids)
-        elif kind is CommandReceived:
-            assert isinstance(event, CommandReceived)
-            holder = self.holders.get(event.session)
-            if holder is not None and not holder.ended:
-                execute(holder, event)
-        else:
-            self._act(event)
-
-    def _act(self, event: Event) -> None:
-        match event:
-            case AttachRequested():
-                self._attach(event)
-            case SessionAttached():
-                holder = self.holders.get(event.session)
-                if holder is not None:
-                    holder.attached()
-            case SessionDetached():
-                self._detached(event.session)
-            case ExceptionReceived():
-                holder = self.holders.get(event.session)
-                if holder is not None:
-                    holder.end()
-            case _:  # of the connection; or about what a session confirmed or skipped; or an unsolicited result
-                if isinstance(event, Authenticated):
-                    self.session_flow = SESSION_FLOW in event.client_properties
-                super().act_on(event)
-
-    def _attach(self, event: AttachRequested) -> None:
-        """Attaches a session: a new one, or the kept one of that principal and name."""
-        front, peer, connection, name = self.front, self.peer, self._connection, event.session
-        broker, site = peer._broker, peer._site
-        assert site is not None  # no attach comes before open-ok
-        if peer._config.attach == "refuse":
-            connection.refuse(name)
-            return
-        key = (site.host.name, peer._identity or "", name)
-        number = front.touched(key)
-        if number > broker._journals.done:  # until then a restart would restore the session, or messages, as they were
-            self._requested = event
-            peer._waits = True
-            broker._journals.after(number, self._attach_again)
-            return
-        known = front.sessions.get(key)
-        if known is not None:
-            session = known.session
-            holder = session._channel
-            if holder is not None and not event.force:
-                connection.refuse(name, DetachCode.SESSION_BUSY)
-                return
-            if session._timeout == 0 or session.state not in ("attached", "resuming", "detached"):
-                # No timeout was granted: an attach with force starts anew (as old clients do).
-                if holder is not None:
-                    holder.force_off()
-                known.end()
-                if known.peer is not None and known.peer is not peer:
-                    broker._ready[known.peer] = None
-            else:
-                before = known.peer
-                connection.accept(name, resume=session)
-                known.moved(self)
-                if before is not None and before is not peer:
-                    broker._ready[before] = None
-                self.holders[name] = known
-                return
-        timeout = peer._config.session_timeout
-        if timeout != 0 and not front.kept.has_room(key):
-            timeout = 0
-        session = connection.accept(name, timeout=timeout)
-        session._keep_for(0)  # kept only if its client asks for it: others start anew, and must find nothing kept
-        self.holders[name] = SessionHolder(front, self, site, key, session)
-
-    def _attach_again(self) -> None:
-        event, self._requested = self._requested, None
-        peer = self.peer
-        peer._waits = False
-        if event is not None and not peer._ended and peer._connection._closed_cause is None:
-            self._attach(event)
-            peer._broker._ready[peer] = None
-        peer._broker._stored(peer)
-
-    def _detached(self, name: bytes) -> None:
-        holder = self.holders.get(name)
-        if holder is None:
-            return
-        if holder.peer is not self.peer:  # it moved to another connection, or has ended
-            del self.holders[name]
-        elif holder.session._channel is None:
-            del self.holders[name]
-            holder.detached()
+# --- all sessions ---------------------------------------------------------------------------------------------------------
 
 
 class SessionFront(Front):
@@ -431,6 +226,7 @@ class SessionFront(Front):
         self.sessions: Final[dict[Key, SessionHolder]] = {}
         """All sessions, attached or kept."""
         self.throttle: Final = Throttle(broker.limits.throttle_messages)
+        self.pending = self.throttle.short  # stopped publishers may resume, and do not know it yet
         self.kept: Final = Kept(broker.limits.kept_sessions)
         self._remembered: Final[dict[Key, None]] = {}  # sessions in the last snapshot, unchanged since
         self._leaving: Final[dict[Key, int]] = {}  # by session, the journal entry that `touched` wrote, until it is journalled
@@ -439,15 +235,60 @@ class SessionFront(Front):
         """Returns the service for the sessions of a connection."""
         return SessionService(self, peer)
 
+    def attach(self, service: SessionService, event: AttachRequested) -> None:
+        """Attaches a session: a new one, or the kept one of that principal and name."""
+        peer, connection, name = service.peer, service.connection, event.session
+        broker, site = peer._broker, peer._site
+        assert site is not None  # no attach comes before open-ok
+        if peer._config.attach == "refuse":
+            connection.refuse(name)
+            return
+        key = (site.host.name, peer._identity or "", name)
+        number = self.touched(key)
+        if number > broker._journals.done:  # until then a restart would restore the session, or messages, as they were
+            peer._waits = True
+            broker._journals.after(number, lambda: self._attach_again(service, event))
+            return
+        known = self.sessions.get(key)
+        if known is not None:
+            session = known.session
+            holder = session._channel
+            if holder is not None and not event.force:
+                connection.refuse(name, DetachCode.SESSION_BUSY)
+                return
+            if session._timeout == 0 or session.state not in ("attached", "resuming", "detached"):
+                # No timeout was granted: an attach with force starts anew (as old clients do).
+                if holder is not None:
+                    holder.force_off()
+                known.end()
+                if known.peer is not None and known.peer is not peer:
+                    broker._ready[known.peer] = None
+            else:
+                before = known.peer
+                connection.accept(name, resume=session)
+                known.moved(service)
+                if before is not None and before is not peer:
+                    broker._ready[before] = None
+                service.holders[name] = known
+                return
+        timeout = peer._config.session_timeout
+        if timeout != 0 and not self.kept.has_room(key):
+            timeout = 0
+        session = connection.accept(name, timeout=timeout)
+        session._keep_for(0)  # kept only if its client asks for it: others start anew, and must find nothing kept
+        service.holders[name] = SessionHolder(self, service, site, key, session)
+
+    def _attach_again(self, service: SessionService, event: AttachRequested) -> None:
+        peer = service.peer
+        peer._waits = False
+        if not peer._ended and peer._connection._closed_cause is None:
+            self.attach(service, event)
+            peer._broker._ready[peer] = None
+        peer._broker._stored(peer)
+
     def work(self) -> None:
         """Resumes publishers that waited for a queue to shorten."""
-        if self.throttle.short:
-            self.throttle.relieve()
-
-    @property
-    def busy(self) -> bool:
-        """Whether a stopped publisher may resume and does not know it yet."""
-        return bool(self.throttle.short)
+        self.throttle.relieve()
 
     @property
     def alive(self) -> bool:

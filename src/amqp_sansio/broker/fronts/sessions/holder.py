@@ -1,19 +1,34 @@
-"""A session's resources at the broker: its subscriptions, unsettled messages, transaction and exclusive queues."""
+"""A session at the broker: what it holds, what it publishes and is sent; and the service of the sessions of a connection."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
-from amqp_sansio.broker.fronts.front import Holder
+from amqp_sansio.broker.fronts.front import Holder, Service
+from amqp_sansio.broker.fronts.sessions.commands import ProvisionalAccepts, execute
 from amqp_sansio.broker.fronts.sessions.error_column import code_of, field_index_of
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
+from amqp_sansio.broker.model.queueing import DROPPED, IMMEDIATE, UNROUTABLE, Rejection
 from amqp_sansio.broker.model.subscribers import SESSION, Owner, published_by
 from amqp_sansio.engine.inbound import complete_one, parts
 from amqp_sansio.engine.outbound import transfer
+from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError, NoCredit
+from amqp_sansio.events import (
+    AttachRequested,
+    Authenticated,
+    CommandReceived,
+    CommandsCompleted,
+    Event,
+    ExceptionReceived,
+    SessionAttached,
+    SessionDetached,
+    TransferReceived,
+)
 from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec import message
@@ -22,8 +37,8 @@ from amqp_sansio.spec.codes import ErrorCode, RejectCode
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.broker import Broker, HostRuntime
-    from amqp_sansio.broker.fronts.sessions.front import SessionFront, SessionService
+    from amqp_sansio.broker.broker import Broker, HostRuntime, Peer
+    from amqp_sansio.broker.fronts.sessions.front import SessionFront
     from amqp_sansio.broker.model.arguments import SubscriptionArguments
     from amqp_sansio.broker.model.message import Message, QueueEntry
     from amqp_sansio.broker.model.queue import Queue
@@ -42,56 +57,6 @@ class Unsettled:
         self.acquired = acquired
         self.explicit: Final = explicit
         """Whether accept, reject or release ends it; otherwise its completion does."""
-
-
-SPARE_RANGES: Final = 16
-"""How many ranges `accepted` may have, beyond twice the transfers, before empty ones are dropped."""
-
-
-class ProvisionalAccepts(ById[Unsettled]):
-    """Transfers by id that the session has accepted in a local transaction at least once, and not settled yet.
-
-    A rollback leaves them here, and an accept costs only the ranges that it names: a client that repeatedly accepts everything
-    and rolls back makes the broker look at each transfer once.
-    """
-
-    __slots__ = ("accepted",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.accepted: Final = MutableRangeSet()
-        """The ids that the open transaction has accepted, and possibly others that are not here."""
-
-    def accept(self, ids: RangeSet) -> None:
-        """Records accepts of the open transaction for ids that are here."""
-        accepted = self.accepted
-        accepted.update(ids)
-        if accepted.range_count > 2 * len(self) + SPARE_RANGES:
-            here = self.ids.common(accepted.freeze())
-            accepted.clear()
-            accepted.update(here)
-
-    def accepted_ids(self) -> RangeSet:
-        """Returns the ids that the open transaction removes from their queues if committed."""
-        return self.ids.common(self.accepted.freeze())
-
-    def entries(self) -> list[QueueEntry]:
-        """Returns their messages."""
-        return [self[id].entry for id in self.among(self.accepted.freeze())]
-
-    def commit(self) -> None:
-        """Settles what the transaction has accepted, and starts the next one."""
-        self.take(self.accepted.freeze())
-        self.accepted.clear()
-
-    def rollback(self) -> None:
-        """Forgets the accepts of the transaction; the transfers stay."""
-        self.accepted.clear()
-
-    def clear(self) -> None:
-        """Drops all transfers."""
-        super().clear()
-        self.accepted.clear()
 
 
 def _begin(broker: Broker, replay: int | None) -> Since | None:
@@ -445,6 +410,15 @@ class SessionHolder(Holder):
         channel = session._channel
         return session._speaks and channel is not None and channel.carrier._closed_cause is None
 
+    def subscribe(self, queue: str, subscriber: Subscriber, exclusive: bool, asked: SubscriptionArguments) -> None:
+        """Subscribes the client to a queue.  Raises Refused."""
+        self.consumers[subscriber.destination] = SessionConsumer(self, queue, subscriber, exclusive, asked)
+
+    def miss(self, id: int, entry: QueueEntry) -> None:
+        """Records that a shown transfer could not be acquired."""
+        self.shown.discard_id(id)
+        self.missed[id] = MissedAcquire(self, id, entry)
+
     # --- attachment -------------------------------------------------------------------------------------------------------
 
     def attached(self) -> None:
@@ -751,3 +725,156 @@ class SessionHolder(Holder):
 
     def __repr__(self) -> str:
         return f"<SessionHolder of {self.session!r}>"
+
+
+# --- publishes ------------------------------------------------------------------------------------------------------------
+
+AHEAD: Final = 256
+"""The most deliveries that an immediate message waits for."""
+CODES: Final[dict[Rejection, RejectCode]] = {UNROUTABLE: RejectCode.UNROUTABLE, IMMEDIATE: RejectCode.IMMEDIATE}
+"""The code of message.reject."""
+
+
+def publish(holder: SessionHolder, event: TransferReceived) -> None:
+    """Routes the message and enqueues it, or holds it back for the transaction; accepts or refuses it."""
+    site, broker = holder.site, holder.broker
+    host = site.host
+    transfer = event.transfer
+    mode = transfer.accept_mode
+    explicit = holder.explicit if mode is None else mode == 0
+    now = broker._now
+    guard = broker._guard
+    try:
+        if len(event.body) > (most := broker.limits.body_octets):
+            why = f"the body has {len(event.body)}"
+            raise Refused(conditions.TRANSFER_LIMIT, limit="body_octets", value=most, where="", why=why)
+        exchange = host.destination(transfer.destination) if guard is None else None
+        moment, publisher = 0.0 if now is None else now, 0 if holder.peer is None else holder.peer.number
+        reception = holder.front.reception
+        envelope = None if event.empty_body else reception.envelopes.get((transfer.destination or "", event.header))
+        if envelope is not None and not envelope.user_id:  # nearly always: `read` inlined
+            message = broker._intake.made(envelope, event.body, moment, publisher)
+        else:
+            message = reception.read(
+                transfer,
+                event.header,
+                event.body,
+                moment,
+                holder.key[1],
+                holder.reading,
+                event.empty_body,
+                publisher,
+            )
+        if exchange is None:
+            assert guard is not None
+            name, identity, _ = holder.key
+            guard.demand_publish(identity, name, transfer.destination or "", message.routing_key)
+            exchange = host.destination(transfer.destination)
+        if host.dispatchable and message.envelope.immediate:
+            host.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
+        if message.expires is not None and (holder.peer is None or holder.peer._connection.untimed):
+            host.begin_ttl(message)
+        routed = host.route(exchange, message, explicit)
+        queues = routed.queues
+        if host.no_local:
+            queues = [queue for queue in queues if not (queue.no_local and queue.local(message))]
+        number = 0
+        if queues:
+            work = holder.work
+            if work is not None:
+                work.publish(message, queues)
+            else:
+                number = host.enqueue(message, queues)
+    except Refused as refused:
+        holder.refuse(event.id, refused)
+        return
+    if queues and holder.throttles:
+        holder.front.throttle.published(holder, queues)
+    id = event.id
+    if routed is DROPPED:
+        host.dropped += 1
+    if routed.reject is not None:
+        holder.reject(id, CODES[routed.reject])
+    elif not explicit:
+        holder.complete_after(number, id)
+    elif number:
+        broker._journals.after(number, lambda: holder.accept(id))
+    else:
+        holder.accept(id)
+
+
+# --- the sessions of a connection -----------------------------------------------------------------------------------------
+
+SESSION_FLOW: Final = "qpid.session_flow"
+"""The client property that announces support for producer flow control."""
+
+
+class SessionService(Service):
+    """Handles the events of a connection's sessions, and requests to attach one."""
+
+    serves = True
+
+    def __init__(self, front: SessionFront, peer: Peer) -> None:
+        super().__init__(peer)
+        self.front: Final = front
+        self.holders: Final[dict[bytes, SessionHolder]] = {}
+        """By name, the holders of sessions that were last attached here."""
+        self.session_flow = False
+        """Whether the client supports producer flow control."""
+
+    @property
+    def connection(self) -> ServerConnection:
+        """The connection, which is one of sessions."""
+        connection = self.peer._connection
+        assert isinstance(connection, ServerConnection)
+        return connection
+
+    def act_on(self, event: Event) -> None:
+        """Handles an event; the three kinds of each message come first."""
+        kind = type(event)
+        if kind is TransferReceived:
+            assert isinstance(event, TransferReceived)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                publish(holder, event)
+        elif kind is CommandsCompleted:
+            assert isinstance(event, CommandsCompleted)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                holder.completed(event.ids)
+        elif kind is CommandReceived:
+            assert isinstance(event, CommandReceived)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                execute(holder, event)
+        else:
+            self._act(event)
+
+    def _act(self, event: Event) -> None:
+        match event:
+            case AttachRequested():
+                self.front.attach(self, event)
+            case SessionAttached():
+                holder = self.holders.get(event.session)
+                if holder is not None:
+                    holder.attached()
+            case SessionDetached():
+                self._detached(event.session)
+            case ExceptionReceived():
+                holder = self.holders.get(event.session)
+                if holder is not None:
+                    holder.end()
+            case _:  # of the connection; or about what a session confirmed or skipped; or an unsolicited result
+                if isinstance(event, Authenticated):
+                    self.session_flow = SESSION_FLOW in event.client_properties
+                super().act_on(event)
+
+    def _detached(self, name: bytes) -> None:
+        holder = self.holders.get(name)
+        if holder is None:
+            return
+        if holder.peer is not self.peer:  # it moved to another connection, or has ended
+            del self.holders[name]
+        elif holder.session._channel is None:
+            del self.holders[name]
+            holder.detached()
