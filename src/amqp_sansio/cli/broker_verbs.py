@@ -21,17 +21,21 @@ ACTIONS: Final = ("check", "backup", "compact")
 VERBS: Final = ("serve", "passwd", "rules", "store", "send", "receive", "probe")
 
 _SERVE: Final = """\
-Serve a broker. It prints its address when it is ready, and ends cleanly on SIGTERM and SIGINT: it closes its connections, and
-keeps what is durable.
+Serve a broker of AMQP 0-10. It prints its address when it is ready. SIGTERM and SIGINT end it cleanly: it closes its
+connections and, with --data-dir, stores what is durable.
 
-It listens on loopback unless --host says otherwise. With --auth none everybody may log in, ANONYMOUS or by PLAIN with any
-name and password; then it refuses to listen elsewhere. With --auth FILE users are those of `amqp-sansio passwd`. With --tls-ca
-FILE a client with a certificate of these authorities may also log in by it (EXTERNAL): its user is the common name there.
+It listens on loopback unless --host names another address. With --auth none everybody may log in, as ANONYMOUS or by PLAIN
+with any name and password; the broker then refuses to listen anywhere but on loopback. With --auth FILE the users in FILE may
+log in: `amqp-sansio passwd` writes it. With --tls-ca FILE a client may also log in by a certificate that one of these
+authorities signed (EXTERNAL): its user is the common name in the certificate.
 
 Every user may do everything, unless --allow FILE says who may do what (see `amqp-sansio rules`).
 
 Without --data-dir the broker writes nothing to the disk, and everything is gone when the process ends. With it, the broker
-writes durable queues, exchanges and bindings, and persistent messages on durable queues, before it confirms them."""
+writes durable queues, exchanges and bindings, persistent messages on durable queues, and prepared branches, before it confirms
+them.
+
+What is in parentheses below applies when the option is absent."""
 
 _SERVE_MORE: Final = """\
 exit status: 0 a signal ended it; 1 something else stopped it, such as a full disk; 2 it could not start"""
@@ -150,26 +154,30 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
     port = whole(0, 65535, "is not a TCP port: 0 to 65535")
     argument(verb, "--port", "N", "the port (5672); 0: any free one", default=5672, type=port)
     argument(verb, "--auth", "none|FILE", "who may connect: everybody (none), or the users of FILE", default="none")
-    argument(verb, "--allow", "FILE", "who may do what: rules, read again on SIGHUP (all may do everything)")
-    argument(verb, "--tls-cert", "F", "the certificate chain (PEM)")
+    argument(verb, "--allow", "FILE", "rules of who may do what; on SIGHUP the broker reads them again (all may do everything)")
+    argument(verb, "--tls-cert", "F", "the certificate chain of the broker (PEM); with --tls-key it turns TLS on")
     argument(verb, "--tls-key", "F", "the private key of the certificate, without a password (PEM)")
-    argument(verb, "--tls-ca", "F", "authorities (PEM): clients with a certificate of theirs may log in by it (EXTERNAL)")
-    argument(verb, "--data-dir", "D", "directory for durable state; created if missing")
+    argument(verb, "--tls-ca", "F", "authorities (PEM): a client may log in by a certificate that one of them signed")
+    argument(verb, "--data-dir", "D", "the directory for durable state, which the broker makes if it is missing (no directory)")
     repeated(
-        verb, "--virtual-host", "NAME", "a virtual host to serve; may be repeated (any: created when first opened)", type=_host
+        verb,
+        "--virtual-host",
+        "NAME",
+        "a virtual host that clients may open; may be repeated (any, which the broker makes when a client first opens it)",
+        type=_host,
     )
     argument(
         verb,
         "--max-message",
         "OCTETS",
-        "largest message, its header aside (64 MiB, with it); larger ones: 506",
+        "the largest body of a message; the broker refuses larger ones with 506 (64 MiB, with the header)",
         type=whole(1, MOST_MESSAGE),
     )
     argument(
         verb,
         "--error-codes",
         None,
-        "error codes of deployed brokers (qpid, the default) or of the specification (spec)",
+        "where the two differ: the error codes of deployed brokers (qpid, the default) or of the specification",
         default="qpid",
         choices=("qpid", "spec"),
     )
@@ -177,7 +185,7 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
         verb,
         "--login-timeout",
         "S",
-        "seconds for a login, and for the TLS handshake before it (30)",
+        "seconds that a client has for the login, and before that for the TLS handshake (30)",
         default=30.0,
         type=_some_seconds,
         dest="login_seconds",
@@ -186,7 +194,7 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
         verb,
         "--logins-per-address",
         "N",
-        "most connections of one address that have not logged in (64)",
+        "how many connections from one address may be open without a login (64)",
         default=64,
         type=whole(1, 1 << 31),
     )

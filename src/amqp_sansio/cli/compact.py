@@ -25,7 +25,7 @@ def add_file_size(verb: argparse.ArgumentParser) -> None:
         verb,
         "--file-size",
         "MIB",
-        "small files are merged into files of this size at most (64)",
+        "merge small files into files of at most this size (64)",
         type=file_size,
         default=64 * MEBI,
     )

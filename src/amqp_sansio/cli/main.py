@@ -130,13 +130,22 @@ _TABLES_MORE: Final = """\
 exit status: 0 done; 2 nothing was published, or a capture could be read in part only (level damage in violations)"""
 
 _REPORT: Final = """\
-Make one HTML page, which needs no network, of the tables in a folder, or of captures, which this process analyzes first: what
-went wrong, the conversation around each violation, latencies, credit, what is in doubt, the busiest senders. Needs the extra
-[report], and no Spark. Exit status: 0; 2 when the page cannot be made, or a capture could be read in part only."""
+Make one HTML page of tables or captures: what went wrong, the conversation around each violation, latencies, credit, what is in
+doubt, the busiest senders. A browser needs no network to show it.
+
+Give one folder of tables, or captures: files, patterns, or several folders. The verb analyzes captures first, in this process;
+--port and --broker are about captures only. It needs the extra [report], and no Spark."""
+
+_REPORT_MORE: Final = """\
+exit status: 0 done; 2 the page could not be made, or a capture could be read in part only (the page then shows that part)"""
 
 _COMPACT: Final = """\
 Merge small files of the tables in DIR into larger ones with the same rows. Readers see the old files until the new
-manifest is there. Refused while analyze or watch writes there. Exit status: 0, or 2 when nothing was changed."""
+manifest is there. The verb refuses to run while analyze or watch writes to DIR, and leaves the files of the latest batch of
+watch as they are. It needs the extra [tables]."""
+
+_COMPACT_MORE: Final = """\
+exit status: 0 done, or there was nothing to merge; 2 it failed, and the tables are as before"""
 
 _DOCTOR: Final = (
     "Check what analyze and watch need: libraries, Java, a Spark session, Python workers. "
@@ -254,13 +263,21 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
         add_arguments(verb)
         if name == "analyze":
             add_file_size(verb)
-    small = verbs.add_parser("compact", help="merge small files of tables", description=_COMPACT)
+    small = verbs.add_parser("compact", help="merge small files of tables", description=_COMPACT, epilog=_COMPACT_MORE)
     argument(small, "folder", "DIR", "where analyze or watch wrote the tables")
     add_file_size(small)
-    flag(small, "--json", "one JSON object instead of a line")
-    page = verbs.add_parser("report", help="make one HTML page of tables, or of captures", description=_REPORT)
-    argument(page, "places", "DIR|CAPTURE", "where analyze or watch wrote the tables; or captures", nargs="+")
-    argument(page, "--out", "FILE", "file for the page (DIR/report.html; CAPTURE.html in this folder)", type=named_place)
+    flag(small, "--json", "print the result as one JSON object")
+    page = verbs.add_parser(
+        "report", help="make one HTML page of tables, or of captures", description=_REPORT, epilog=_REPORT_MORE
+    )
+    argument(page, "places", "DIR|CAPTURE", "the folder to which analyze or watch wrote tables; or captures", nargs="+")
+    argument(
+        page,
+        "--out",
+        "FILE",
+        "where to write the page (DIR/report.html; for captures FIRST-CAPTURE.html in the current folder)",
+        type=named_place,
+    )
     _add_ports(page)
     add_broker(page)
     look = verbs.add_parser("doctor", help="check whether the pipeline can run here", description=_DOCTOR)

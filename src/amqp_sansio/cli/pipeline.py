@@ -98,7 +98,7 @@ def add_broker(verb: argparse.ArgumentParser) -> None:
         verb,
         "--broker",
         "NAME|ADDRESS:PORT=NAME",
-        "the broker's name (its address and port); repeat ADDRESS:PORT=NAME for a broker with several addresses",
+        "a name for every broker, or for the one at an address, which may be repeated (address and port are the name)",
         type=_broker,
         dest="broker",
     )
