@@ -1,4 +1,8 @@
-"""The witness of a channel in an older dialect: runs its state machines, and keeps what is open on it."""
+"""The witness of a channel in an older dialect: it judges each method on the channel, and keeps what the channel has open.
+
+`NumberedWitness` judges whether the channel is open, `ChannelUse` what is done with an open one; `Questions`, `References` and
+`Consumers` are what a use keeps.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +39,23 @@ from amqp_sansio.tables.channel import CLOSE as CLOSE_CHANNEL
 from amqp_sansio.tables.channel import CLOSE_OK as CLOSE_OK_CHANNEL
 from amqp_sansio.tables.channel import OPEN as OPEN_CHANNEL
 from amqp_sansio.tables.channel import RESUME as RESUME_CHANNEL
-from amqp_sansio.tables.connection import (
-    CLIENT,
-    SERVER,
-)
+from amqp_sansio.tables.connection import CLIENT, OTHER_SIDE, SERVER
 
+# Reply codes of violations (domain reply-code).
+_PRECONDITION: Final = 406
+_COMMAND_INVALID: Final = 503
 _CHANNEL_ERROR: Final = 504
-_LIVES: Final = (OPEN_CHANNEL, OPEN_OK, CLOSE_CHANNEL, CLOSE_OK_CHANNEL)
+_NOT_ALLOWED: Final = 530
+
+_LIFE_METHODS: Final = (OPEN_CHANNEL, OPEN_OK, CLOSE_CHANNEL, CLOSE_OK_CHANNEL)
+"""The methods that open and close a channel; resume and its ok do so only where the table says so."""
+
+
+# --- one channel ----------------------------------------------------------------------------------------------------------
 
 
 class NumberedWitness:
-    """One channel from one opening to the next.
+    """Judges one channel, which its number identifies, from one opening to the next.
 
     Reports into `findings`, whose speaker and offset the caller sets.  `late`: we missed part of it, so nothing that depends on
     the missing part is a violation.
@@ -62,13 +72,13 @@ class NumberedWitness:
 
     @property
     def reopens(self) -> bool:
-        """Whether channel.open starts it anew."""
+        """Whether channel.open would open it again."""
         return self._life.can(CLIENT, OPEN_CHANNEL)
 
     def hear(self, speaker: str, verb: str, method: Method, answered: bool = True) -> None:
-        """Judges a method that its sender's role may send; `answered`: the dialect has an answer to it."""
+        """Judges a method that this side may send; `answered`: the dialect has a method that answers it."""
         resumes = verb in (RESUME_CHANNEL, RESUMED) and self._life.can(speaker, verb)
-        word = verb if resumes or verb in _LIVES else WORK
+        word = verb if resumes or verb in _LIFE_METHODS else WORK
         before = self._life.state
         refusal = self._life.step(speaker, word)
         if refusal is not None:
@@ -111,19 +121,18 @@ class NumberedWitness:
         return self._use
 
 
-_COMMAND_INVALID: Final = 503
-_PRECONDITION: Final = 406
-_NOT_ALLOWED: Final = 530
+# --- what is done with an open one ----------------------------------------------------------------------------------------
+
 _TRANSFER: Final = "message.transfer"
+"""The verb; the tables call it TRANSFER where it names a reference."""
 _MODES: Final = (SELECT_TX, COMMIT, ROLLBACK, SELECT_CONFIRM)
 _CONSUMES: Final = ("basic.consume", "file.consume", "stream.consume", "message.consume")
 _FLOWS: Final = ("basic.publish", "basic.deliver", "file.stage", "stream.publish", "stream.deliver")
 """The contents that channel.flow stops; answers to basic.get and returned messages continue."""
-_OTHER: Final = {CLIENT: SERVER, SERVER: CLIENT}
 
 
 class ChannelUse:
-    """Judges the methods on an open channel.  Creates each part when it is first needed.
+    """Judges the methods on an open channel.  Creates each record when it is first needed.
 
     `late`: we missed some methods, so nothing that depends on them is a violation.
     """
@@ -142,7 +151,7 @@ class ChannelUse:
         self._published: Tags | None = None
         self._references: References | None = None
         self._stopped: tuple[str, ...] = ()
-        """The sides that have agreed to send no contents."""
+        """The sides that have agreed to send no contents, until they resume."""
 
     def lose(self) -> None:
         """Records that we missed some methods."""
@@ -162,10 +171,10 @@ class ChannelUse:
 
     def close(self, *silent: str) -> None:
         """Records that these sides will answer nothing more."""
-        self._questions.forget(*[_OTHER[speaker] for speaker in silent])
+        self._questions.forget(*[OTHER_SIDE[speaker] for speaker in silent])
 
     def hear(self, speaker: str, verb: str, method: Method, answered: bool = True) -> None:
-        """Judges a method that its sender may send on an open channel; `answered`: the dialect has an answer to it."""
+        """Judges a method on an open channel; `answered`: the dialect has a method that answers it."""
         if verb in ANSWERS:
             self._answer(speaker, verb, method)
         if self._stopped and verb in _FLOWS and speaker in self._stopped:
@@ -198,12 +207,12 @@ class ChannelUse:
     def break_off(self, speaker: str, verb: str, method: Method) -> None:
         """Handles a method whose content is incomplete here: the other side may have it all."""
         if verb in ANSWERS:
-            self._questions.answer(_OTHER[speaker], verb, None)
+            self._questions.answer(OTHER_SIDE[speaker], verb, None)
         self.ask(speaker, verb, method)
         self.taken(verb)
 
     def taken(self, verb: str) -> None:
-        """Records that the other side may or may not have accepted something that gets a tag."""
+        """Records that the other side may or may not have accepted a message that has a tag."""
         if verb == "basic.publish":
             self._publish()
         elif verb in ("basic.deliver", "basic.get-ok", "file.deliver", "stream.deliver"):
@@ -222,11 +231,11 @@ class ChannelUse:
             self.doubt_deliveries()
 
     def _answer(self, speaker: str, verb: str, method: Method) -> None:
-        asked = self._questions.answer(_OTHER[speaker], verb, None if self._late else self._findings)
+        asked = self._questions.answer(OTHER_SIDE[speaker], verb, None if self._late else self._findings)
         settled = asked is not None and asked.no_ack
         if verb.endswith((".consume-ok", ".cancel-ok")):
             tag = _text(method, "consumer_tag")
-            self._same_tag(verb, tag, asked)
+            self._judge_tag(verb, tag, asked)
             if verb.endswith(".cancel-ok"):
                 self._consuming().left(verb, tag)
             elif asked is None or not asked.tag:
@@ -234,7 +243,7 @@ class ChannelUse:
         elif verb == "basic.get-ok":
             self._deliver_tag(verb, _number(method, "delivery_tag"), settled)
 
-    def _same_tag(self, verb: str, tag: str, asked: Question | None) -> None:
+    def _judge_tag(self, verb: str, tag: str, asked: Question | None) -> None:
         if asked is not None and asked.tag and asked.tag != tag:
             said, text = f'{verb} with consumer-tag "{tag[:200]}"', "it answers a method with another consumer-tag"
             self._findings.breach(f"{verb}.consumer-tag", said, text, (f'consumer-tag "{asked.tag[:200]}"',), _COMMAND_INVALID)
@@ -259,13 +268,13 @@ class ChannelUse:
     # --- flow -----------------------------------------------------------------------------------------------------------------
 
     def _flow(self, speaker: str, verb: str, active: bool) -> None:
-        """Checks channel.flow: a side that agreed to stop sends no contents until it is asked to resume or says it does."""
+        """Follows channel.flow: a side that agreed to stop sends no contents until it is asked to resume or says it does."""
         if not active:
-            if verb == FLOW_OK and not self._questions.waits(_OTHER[speaker], FLOW):
+            if verb == FLOW_OK and not self._questions.waits(OTHER_SIDE[speaker], FLOW):
                 self._stopped = (*self._stopped, speaker)
             return
-        goes_on = speaker if verb == FLOW_OK else _OTHER[speaker]
-        self._stopped = tuple([each for each in self._stopped if each != goes_on])
+        resumes = speaker if verb == FLOW_OK else OTHER_SIDE[speaker]
+        self._stopped = tuple([each for each in self._stopped if each != resumes])
 
     # --- consumers ------------------------------------------------------------------------------------------------------------
 
@@ -276,7 +285,7 @@ class ChannelUse:
 
     def _consume(self, verb: str, method: Method) -> None:
         tag = _text(method, "consumer_tag") or _text(method, "destination")
-        if not self._consuming().consume(verb, tag, _bit(method, "no_ack"), _waits(method), not self._late):
+        if not self._consuming().consume(verb, tag, _bit(method, "no_ack"), _waits(method), self._late):
             self.doubt_deliveries()
 
     def _cancel(self, speaker: str, verb: str, method: Method) -> None:
@@ -289,7 +298,7 @@ class ChannelUse:
     # --- references -----------------------------------------------------------------------------------------------------------
 
     def _refer(self, speaker: str, verb: str, method: Method) -> None:
-        """Checks 0-9's messages that are sent in parts under a name."""
+        """Judges a method of 0-9 that names a reference: a message that is sent in parts."""
         name = reference_of(verb, method)
         if name is None or self._late:
             return
@@ -309,7 +318,7 @@ class ChannelUse:
         if not deliveries.deliver(tag, settled):
             said, text = f"{verb} with delivery-tag {tag}", "tags of a channel go up from 1"
             self._findings.breach("delivery-tag.order", said, text, (), _COMMAND_INVALID)
-        self._bound(deliveries.bound(self._findings.limits.ranges))
+        self._note_excess(deliveries.bound(self._findings.limits.ranges))
 
     def _settle(self, speaker: str, verb: str, tag: int, multiple: bool) -> None:
         if speaker == SERVER:
@@ -321,7 +330,7 @@ class ChannelUse:
             text = "no delivery has this tag" if wrong == UNKNOWN else "the delivery is settled already"
             legal = ("the tag of a delivery that is not settled",)
             self._findings.breach(f"delivery-tag.{wrong}", f"{verb} with delivery-tag {tag}", text, legal, _PRECONDITION)
-        self._bound(deliveries.bound(self._findings.limits.ranges))
+        self._note_excess(deliveries.bound(self._findings.limits.ranges))
 
     def _publish(self) -> None:
         if self._published is not None and self._mode.states == ("confirming",):
@@ -341,31 +350,14 @@ class ChannelUse:
             rule = "confirm.twice" if wrong == TWICE else "confirm.unpublished"
             text = "the message is confirmed already" if wrong == TWICE else "no message with this number was published"
             self._findings.breach(rule, f"{verb} with delivery-tag {tag}", text, (), _COMMAND_INVALID)
-        self._bound(published.bound(self._findings.limits.ranges))
+        self._note_excess(published.bound(self._findings.limits.ranges))
 
-    def _bound(self, reached: bool) -> None:
-        if reached:
+    def _note_excess(self, exceeded: bool) -> None:
+        if exceeded:
             self._findings.note("limits.ranges", "more ranges of tags than our limit: we no longer track them")
 
 
-def _number(method: Method | None, name: str) -> int:
-    value: object = getattr(method, name, 0)
-    return value if isinstance(value, int) else 0
-
-
-def _text(method: Method | None, name: str) -> str:
-    value: object = getattr(method, name, "")
-    return value if isinstance(value, str) else ""
-
-
-def _bit(method: Method | None, name: str) -> bool:
-    value: object = getattr(method, name, False)
-    return value is True
-
-
-def _waits(method: Method | None) -> bool:
-    """Returns whether a method awaits an answer: it has no no-wait bit, or it is not set."""
-    return not (_bit(method, "nowait") or _bit(method, "no_wait"))
+# --- what a use keeps -----------------------------------------------------------------------------------------------------
 
 
 class Question(NamedTuple):
@@ -384,7 +376,7 @@ class Questions:
         self._asked: Final[dict[str, PendingReplies[Question]]] = {}
 
     def ask(self, speaker: str, verb: str, no_ack: bool, tag: str, most: int) -> bool:
-        """Records a request of `speaker`.  Beyond `most`, forgets the oldest one and returns True."""
+        """Records a method of `speaker` that awaits an answer.  Beyond `most`, forgets the oldest one and returns True."""
         asked = self._asked.setdefault(speaker, PendingReplies())
         asked.ask(verb, Question(no_ack, tag))
         return asked.bound(most)
@@ -395,9 +387,9 @@ class Questions:
         return asked is not None and asked.waits(verb)
 
     def answer(self, asker: str, verb: str, findings: Findings | None) -> Question | None:
-        """Matches an answer to a request of `asker`, and returns that request.
+        """Matches an answer to a method of `asker`; returns that method, or None when no method awaits this answer.
 
-        `findings` belong to the answering side; None when we missed something.
+        `findings` are None when we missed something: then the answering side is not accused.
         """
         asked = self._asked.get(asker)
         answered = None if asked is None else asked.answer(verb)
@@ -415,7 +407,7 @@ class Questions:
         return answered.kept
 
     def forget(self, *askers: str) -> None:
-        """Drops the requests of these sides, which get no answer any more."""
+        """Drops the methods of these sides, which get no answer any more."""
         for asker in askers:
             self._asked.pop(asker, None)
 
@@ -430,14 +422,14 @@ def reference_of(verb: str, method: Method) -> bytes | None:
 
 
 class References:
-    """The references in scope, by the side that opened them and by name."""
+    """The references in scope (class message of 0-9), by the side that opened them and by name."""
 
     __slots__ = ("_doubt", "_scopes")
 
     def __init__(self) -> None:
         self._scopes: Final[dict[tuple[str, bytes], Machine]] = {}
         self._doubt = False
-        """Whether some references may be untracked."""
+        """Whether references may be in scope that are not here."""
 
     def hear(self, findings: Findings, speaker: str, verb: str, name: bytes) -> None:
         """Judges a method in which `speaker` names one of its references."""
@@ -463,7 +455,7 @@ class References:
 
 
 class Consumers:
-    """The consumers by class and tag, as the ledger keeps them."""
+    """The consumers by class and tag, as the ledger keeps them; `unnamed`: some with unknown tags may exist."""
 
     __slots__ = ("_findings", "_tags")
 
@@ -475,55 +467,82 @@ class Consumers:
         """Records that consumers with unknown tags may exist."""
         self._tags.unnamed = True
 
-    def consume(self, verb: str, tag: str, no_ack: bool, waits: bool, held: bool) -> bool:
-        """Records basic.consume; `waits`: for an answer; `held`: nothing was missed.  Returns False beyond the limit."""
+    def consume(self, verb: str, tag: str, no_ack: bool, waits: bool, late: bool) -> bool:
+        """Judges and records a consume of the client.
+
+        `waits`: the client waits for the answer; `late`: we missed something, so a tag in use is no violation.  Returns False
+        when there are more consumers than we remember.
+        """
         key = _key(verb, tag)
-        if tag and self._tags.taken(key) and held:
+        if tag and self._tags.taken(key) and not late:
             legal = ("a tag that is not in use", "an empty one")
             text = "the tag is that of another consumer on this channel"
             field = "destination" if verb.startswith("message.") else "consumer-tag"
             self._findings.breach(f"{verb}.{field}", f'{verb} with {field} "{tag[:200]}"', text, legal, _NOT_ALLOWED)
             return True
         self._tags.consume(key, no_ack, waits)
-        return self._bounded()
+        return self._within_limit()
 
     def name(self, verb: str, tag: str, no_ack: bool) -> None:
         """Records the tag that the server generated."""
         self._tags.started(_key(verb, tag), False, no_ack)
 
     def cancel(self, verb: str, tag: str, waits: bool) -> bool:
-        """Records the client's cancel; `waits`: for an answer.  Returns False beyond the limit."""
+        """Records a cancel of the client; see `consume`."""
         self._tags.cancel(_key(verb, tag), waits)
-        return self._bounded()
+        return self._within_limit()
 
     def drop(self, verb: str, tag: str) -> None:
-        """Records the client's cancel, and tracks no further deliveries to the consumer."""
+        """Records message.cancel, after which no deliveries to the consumer are expected."""
         self._tags.drop(_key(verb, tag))
 
     def revoke(self, verb: str, tag: str) -> None:
         """Judges the server's cancel."""
         if not self._tags.cancelled(_key(verb, tag)):
-            self._nobody(verb, tag)
+            self._no_consumer(verb, tag)
 
     def left(self, verb: str, tag: str) -> None:
         """Records that the server has executed a cancel: no deliveries follow."""
         self._tags.left(_key(verb, tag))
 
     def deliver(self, verb: str, tag: str) -> bool:
-        """Judges a delivery; returns whether it needs no acknowledgement."""
+        """Judges a delivery; returns whether it needs no settling."""
         settled = self._tags.settled(_key(verb, tag))
         if settled is None and not self._tags.unnamed:
-            self._nobody(verb, tag)
+            self._no_consumer(verb, tag)
         return bool(settled)
 
-    def _bounded(self) -> bool:
+    def _within_limit(self) -> bool:
         excess = self._tags.bound(self._findings.limits.subscriptions)
         return not self._findings.bounded(excess, "subscriptions", "consumers")
 
-    def _nobody(self, verb: str, tag: str) -> None:
+    def _no_consumer(self, verb: str, tag: str) -> None:
         said = f'{verb} with consumer-tag "{tag[:200]}"'
         self._findings.breach(f"{verb}.consumer-tag", said, "no consumer has this tag", (), _COMMAND_INVALID)
 
 
 def _key(verb: str, tag: str) -> Key:
     return verb.partition(".")[0], tag
+
+
+# --- fields of a method, by name; those that it lacks are empty -----------------------------------------------------------
+
+
+def _number(method: Method | None, name: str) -> int:
+    value: object = getattr(method, name, 0)
+    return value if isinstance(value, int) else 0
+
+
+def _text(method: Method | None, name: str) -> str:
+    value: object = getattr(method, name, "")
+    return value if isinstance(value, str) else ""
+
+
+def _bit(method: Method | None, name: str) -> bool:
+    value: object = getattr(method, name, False)
+    return value is True
+
+
+def _waits(method: Method | None) -> bool:
+    """Returns whether a method awaits an answer: its no-wait bit, if it has one, is not set."""
+    return not (_bit(method, "nowait") or _bit(method, "no_wait"))
