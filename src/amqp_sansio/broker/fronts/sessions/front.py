@@ -1,4 +1,9 @@
-"""The sessions of a broker, by virtual host, identity and name; how they attach, and how fast and what they may publish."""
+"""The front of 0-10: the sessions of a broker, and what their clients may publish, and how fast.
+
+`SessionFront` attaches sessions, has all of them by virtual host, identity and name, and keeps them over a restart, up to the
+limit that `Kept` counts to.  `Reception` makes messages of transfers; `Throttle` stops the publishers of queues that are too
+long.  One session, and the service of those of one connection, is in `holder`.
+"""
 
 from __future__ import annotations
 
@@ -33,187 +38,11 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.snapshot import Needed, Rebuilding
 
 
-# --- producer flow control ------------------------------------------------------------------------------------------------
-
-
-class Throttle:
-    """Producer flow control: the queues that are too long, and the sessions that wait for them to shorten.
-
-    It stops publishers that support it, with message.set-flow-mode, message.stop and message.flow on destination "": every
-    transfer of the session.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most: Final = most  # the length from which on a queue is too long
-        self.queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
-        """Queues that are too long, with the sessions that wait for each."""
-        self.short: Final[dict[Queue, None]] = {}
-        """Of them, those that are short enough again, or deleted: while there are any, `relieve` has something to do."""
-        self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
-        self.owing: Final[dict[SessionHolder, None]] = {}
-        """Sessions that may resume, but too much is kept for replay to tell them."""
-        self._told: Final[dict[SessionHolder, bool]] = {}  # whether each session was stopped, of those that ever were
-
-    def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
-        """Records that the session published into these queues, and stops it if one is too long."""
-        if not holder.throttles:
-            return
-        for queue in queues:
-            if queue.messages >= self._most and holder not in self.queues.get(queue, ()):
-                if not self._waiting.get(holder):
-                    words = (Stop(""),) if holder in self._told else (SetFlowMode("", CREDIT_MODE), Stop(""))
-                    if not holder.say(*words):
-                        return
-                    self._told[holder] = True
-                self._waiting.setdefault(holder, {})[queue] = None
-                self.queues.setdefault(queue, {})[holder] = None
-                queue.shortened = self._shortened
-
-    def _shortened(self, queue: Queue) -> None:
-        if queue.messages <= self._most // 2 or queue.deleted:
-            self.short[queue] = None
-
-    def relieve(self) -> None:
-        """Resumes the publishers of queues that are no longer too long."""
-        short = list(self.short)
-        self.short.clear()
-        for queue in short:
-            if queue.messages <= self._most // 2 or queue.deleted:
-                queue.shortened = None
-                for holder in self.queues.pop(queue):
-                    waiting = self._waiting[holder]
-                    del waiting[queue]
-                    if not waiting:
-                        del self._waiting[holder]
-                        self._resume(holder)
-
-    def _resume(self, holder: SessionHolder) -> None:
-        if self._told.get(holder):
-            if holder.say(Flow("", MESSAGE, INFINITE)):
-                self._told[holder] = False
-                self.owing.pop(holder, None)
-            elif holder.speaks:  # otherwise it is checked when it is attached
-                self.owing[holder] = None
-                holder.wait_for_replay()
-
-    def attached(self, holder: SessionHolder) -> None:
-        """Sends what the session could not be sent while it was detached."""
-        if holder not in self._waiting:
-            self._resume(holder)
-
-    def told(self, holder: SessionHolder) -> bool | None:
-        """Returns whether the session is stopped; None when it never was."""
-        return self._told.get(holder)
-
-    def restored(self, holder: SessionHolder, told: bool) -> None:
-        """Restores whether a session is stopped."""
-        self._told[holder] = told
-
-    def ended(self, holder: SessionHolder) -> None:
-        """Forgets a session that ended."""
-        self._told.pop(holder, None)
-        self.owing.pop(holder, None)
-        for queue in self._waiting.pop(holder, ()):
-            holders = self.queues[queue]
-            del holders[holder]
-            if not holders:
-                del self.queues[queue]
-                self.short.pop(queue, None)
-                queue.shortened = None
-
-
-# --- publishes ------------------------------------------------------------------------------------------------------------
-
-CACHED: Final = 1024
-"""The most envelopes cached; when there are more, all are dropped."""
-CACHED_OCTETS: Final = 512
-"""The largest header, in octets, that is cached."""
-LATEST: Final = 2**63 - 1
-"""The largest datetime, which readers treat as signed."""
-MILLISECONDS: Final = 10**11
-"""An expiration from here on is in milliseconds, as Java clients write and expect it; others are in seconds."""
-
-
-class Reception:
-    """Makes messages from transfers; one for each broker.
-
-    If the epoch is known, the expiration of a message with a ttl is written into its header, in its publisher's unit.
-    """
-
-    def __init__(self, intake: Intake) -> None:
-        self._intake: Final = intake
-        self.envelopes: Final[dict[tuple[str, bytes], Envelope]] = {}
-        """By exchange and header, envelopes that were made before."""
-
-    def read(
-        self,
-        transfer: Transfer,
-        header: bytes,
-        body: bytes,
-        now: float = 0.0,
-        identity: str | None = None,
-        reading: Reading = DEFAULT_READING,
-        empty_body: bool = False,
-        publisher: int = 0,
-    ) -> Message:
-        """Returns the message of a transfer.
-
-        `empty_body`: it has a body segment of 0 octets; `publisher` is the number of the connection, 0 when it has none.
-        Raises Refused: 403 when message-properties name a user other than `identity` (None: not checked; the part before "@" of
-        a name with a realm is enough); 503 for an unreadable header; 540 for a fragment.
-        """
-        exchange = transfer.destination or ""
-        envelope = None if empty_body else self.envelopes.get((exchange, header))
-        if envelope is None:
-            envelope = self._envelope(exchange, header, reading, now, empty_body)
-        if envelope.user_id and identity is not None:
-            users = identity.encode("utf-8", "surrogateescape"), identity.partition("@")[0].encode("utf-8", "surrogateescape")
-            if envelope.user_id not in users:
-                raise Refused(conditions.TRANSFER_USER_ID, user=envelope.user_id, identity=identity)
-        return self._intake.made(envelope, body, now, publisher)
-
-    def _envelope(self, exchange: str, header: bytes, reading: Reading, now: float, empty_body: bool) -> Envelope:
-        try:
-            structs = decode_headers(header, 0, len(header), reading)
-            delivery, rest = _parted(header, structs)
-            # ttl: the broker adds the expiration; an expiration without a ttl is only for the consumer
-            expiration = None
-            if delivery.ttl is not None and self._intake.epoch is not None:
-                moment = self._intake.epoch + now + delivery.ttl / 1000
-                expiration = ceil(min(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment, LATEST))
-            made = encode_headers([rebuilt(delivery, exchange=exchange, expiration=expiration)]) + rest
-        except (DecodeError, EncodeError) as why:
-            raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
-        envelope = envelope_of(made, exchange, delivery, user_id_of(structs), empty_body)
-        if expiration is None and len(header) <= CACHED_OCTETS and not empty_body:
-            if len(self.envelopes) >= CACHED:
-                self.envelopes.clear()
-            self.envelopes[exchange, header] = envelope
-        return envelope
-
-
-def _parted(header: bytes, structs: Sequence[Struct]) -> tuple[DeliveryProperties, bytes]:
-    """Returns the delivery-properties, and all other structs unchanged."""
-    delivery = None
-    rest: list[bytes] = []
-    p = 0
-    for struct in structs:
-        q = p + 4 + u32(header, p)[0]
-        if type(struct) is DeliveryProperties and delivery is None:
-            delivery = struct
-        elif type(struct) is FragmentProperties and not (struct.first and struct.last):
-            raise Refused(conditions.TRANSFER_FRAGMENT)
-        else:
-            rest.append(header[p:q])
-        p = q
-    return delivery or NOTHING, b"".join(rest)
-
-
-# --- all sessions ---------------------------------------------------------------------------------------------------------
+# --- the sessions ---------------------------------------------------------------------------------------------------------
 
 
 class SessionFront(Front):
-    """The front of 0-10.  Sessions outlive their connection, and the broker, for their granted timeout."""
+    """The front of 0-10.  Sessions outlive their connection, and the broker, for the timeout that was granted to them."""
 
     CONNECTION = ServerConnection
     FORM = FORM
@@ -236,7 +65,10 @@ class SessionFront(Front):
         return SessionService(self, peer)
 
     def attach(self, service: SessionService, event: AttachRequested) -> None:
-        """Attaches a session: a new one, or the kept one of that principal and name."""
+        """Attaches a session: a new one, or the kept one of that identity and name.
+
+        Waits until the journal has stored what a restart would need, and refuses a name that is in use, unless forced.
+        """
         peer, connection, name = service.peer, service.connection, event.session
         broker, site = peer._broker, peer._site
         assert site is not None  # no attach comes before open-ok
@@ -252,14 +84,14 @@ class SessionFront(Front):
         known = self.sessions.get(key)
         if known is not None:
             session = known.session
-            holder = session._channel
-            if holder is not None and not event.force:
+            channel = session._channel
+            if channel is not None and not event.force:
                 connection.refuse(name, DetachCode.SESSION_BUSY)
                 return
             if session._timeout == 0 or session.state not in ("attached", "resuming", "detached"):
-                # No timeout was granted: an attach with force starts anew (as old clients do).
-                if holder is not None:
-                    holder.force_off()
+                # No timeout was granted, so nothing is kept: the attach begins a new session (old clients force that).
+                if channel is not None:
+                    channel.force_off()
                 known.end()
                 if known.peer is not None and known.peer is not peer:
                     broker._ready[known.peer] = None
@@ -275,7 +107,7 @@ class SessionFront(Front):
         if timeout != 0 and not self.kept.has_room(key):
             timeout = 0
         session = connection.accept(name, timeout=timeout)
-        session._keep_for(0)  # kept only if its client asks for it: others start anew, and must find nothing kept
+        session._keep_for(0)  # until its client asks for more: one that does not starts anew, and must find nothing kept
         service.holders[name] = SessionHolder(self, service, site, key, session)
 
     def _attach_again(self, service: SessionService, event: AttachRequested) -> None:
@@ -296,7 +128,7 @@ class SessionFront(Front):
         return bool(self.sessions)
 
     def revoke(self, guard: Guard) -> None:
-        """Ends each session with a subscription that is no longer allowed: a server of 0-10 cannot end a single one."""
+        """Ends each session with a subscription that is no longer allowed: no server of 0-10 can end a single subscription."""
         for holder in list(self.sessions.values()):
             demand_again(guard, holder)
 
@@ -310,7 +142,7 @@ class SessionFront(Front):
         return tuple([session_persistence.take(holder) for holder in kept])
 
     def need(self, host: str, needed: Needed) -> None:
-        """Adds what these sessions need of a virtual host."""
+        """Adds what the kept sessions need of a virtual host."""
         for holder in self._keepable():
             if holder.key[0] == host:
                 session_persistence.need(holder, needed)
@@ -323,7 +155,7 @@ class SessionFront(Front):
         return session_persistence.claims(plain)
 
     def outlived(self, plain: Plain, left: Collection[tuple[str, str, bytes]]) -> bool:
-        """Returns whether the session is unchanged since the snapshot."""
+        """Returns whether the session is unchanged since the snapshot: it is not among the journal's SessionLeft."""
         return (plain["host"], plain["identity"], plain["name"]) not in left
 
     def restore(self, plain: Plain, rebuilding: Rebuilding) -> None:
@@ -349,18 +181,18 @@ class SessionFront(Front):
 
 
 class Kept:
-    """Counts kept sessions by virtual host and identity, up to `most` of each (BrokerLimits.kept_sessions)."""
+    """Counts the kept sessions of each identity at each virtual host, up to `most` (BrokerLimits.kept_sessions)."""
 
     def __init__(self, most: int) -> None:
         self._most: Final = most
         self._counts: Final[dict[tuple[str, str], int]] = {}
 
     def has_room(self, key: Key) -> bool:
-        """Returns whether one more session of that identity may outlive its connection."""
+        """Returns whether one more session of this identity may outlive its connection."""
         return self._counts.get(key[:2], 0) < self._most
 
     def begins(self, key: Key) -> None:
-        """Counts a session that outlives its connection, even without room."""
+        """Counts a session that outlives its connection, even if there is no room."""
         whose = key[:2]
         self._counts[whose] = self._counts.get(whose, 0) + 1
 
@@ -370,3 +202,185 @@ class Kept:
         self._counts[whose] -= 1
         if not self._counts[whose]:
             del self._counts[whose]
+
+
+# --- publishes ------------------------------------------------------------------------------------------------------------
+
+CACHED: Final = 1024
+"""The most envelopes that are cached; when the cache is full, all are dropped."""
+CACHED_OCTETS: Final = 512
+"""The largest header, in octets, that is cached."""
+LATEST: Final = 2**63 - 1
+"""The largest expiration, in either unit: a datetime has 64 bits, which readers treat as signed."""
+MILLISECONDS: Final = 10**11
+"""An expiration of at least this is in milliseconds, as Java clients write and expect it; a lower one is in seconds."""
+
+
+class Reception:
+    """Makes messages from transfers; one for each broker.
+
+    If the time of day is known (`Intake.epoch`), the expiration of a message with a ttl is written into its header, in the
+    publisher's unit.  The envelopes of short headers are cached, because the messages of a client often have the same header.
+    """
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake: Final = intake
+        self.envelopes: Final[dict[tuple[str, bytes], Envelope]] = {}
+        """By exchange and header, envelopes that were made before."""
+
+    def read(
+        self,
+        transfer: Transfer,
+        header: bytes,
+        body: bytes,
+        now: float = 0.0,
+        identity: str | None = None,
+        reading: Reading = DEFAULT_READING,
+        empty_body: bool = False,
+        publisher: int = 0,
+    ) -> Message:
+        """Returns the message of a transfer.
+
+        `now` is the broker's time in seconds; `empty_body`: it has a body segment of 0 octets; `publisher` is the number of the
+        connection, 0 when it has none.
+
+        Raises Refused: 403 when message-properties name a user other than `identity` (None: not checked; of an identity with a
+        realm, the part before "@" is enough); 503 for an unreadable header; 540 for a fragment.
+        """
+        exchange = transfer.destination or ""
+        envelope = None if empty_body else self.envelopes.get((exchange, header))
+        if envelope is None:
+            envelope = self._envelope(exchange, header, reading, now, empty_body)
+        if envelope.user_id and identity is not None:
+            users = identity.encode("utf-8", "surrogateescape"), identity.partition("@")[0].encode("utf-8", "surrogateescape")
+            if envelope.user_id not in users:
+                raise Refused(conditions.TRANSFER_USER_ID, user=envelope.user_id, identity=identity)
+        return self._intake.made(envelope, body, now, publisher)
+
+    def _envelope(self, exchange: str, header: bytes, reading: Reading, now: float, empty_body: bool) -> Envelope:
+        try:
+            structs = decode_headers(header, 0, len(header), reading)
+            delivery, rest = _parted(header, structs)
+            # The broker adds the expiration of a ttl; an expiration without a ttl concerns only the consumer.
+            expiration = None
+            if delivery.ttl is not None and self._intake.epoch is not None:
+                moment = self._intake.epoch + now + delivery.ttl / 1000
+                expiration = ceil(min(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment, LATEST))
+            made = encode_headers([rebuilt(delivery, exchange=exchange, expiration=expiration)]) + rest
+        except (DecodeError, EncodeError) as why:
+            raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
+        envelope = envelope_of(made, exchange, delivery, user_id_of(structs), empty_body)
+        if expiration is None and len(header) <= CACHED_OCTETS and not empty_body:
+            if len(self.envelopes) >= CACHED:
+                self.envelopes.clear()
+            self.envelopes[exchange, header] = envelope
+        return envelope
+
+
+def _parted(header: bytes, structs: Sequence[Struct]) -> tuple[DeliveryProperties, bytes]:
+    """Returns the delivery-properties, and the octets of all other structs unchanged.  Raises Refused for a fragment."""
+    delivery = None
+    rest: list[bytes] = []
+    start = 0
+    for struct in structs:
+        end = start + 4 + u32(header, start)[0]  # the size stands before each struct
+        if type(struct) is DeliveryProperties and delivery is None:
+            delivery = struct
+        elif type(struct) is FragmentProperties and not (struct.first and struct.last):
+            raise Refused(conditions.TRANSFER_FRAGMENT)
+        else:
+            rest.append(header[start:end])
+        start = end
+    return delivery or NOTHING, b"".join(rest)
+
+
+# --- producer flow control ------------------------------------------------------------------------------------------------
+
+
+class Throttle:
+    """Producer flow control: the queues that are too long, and the sessions that wait for them to shorten.
+
+    A queue of `most` messages is too long; it is short enough again with half of them, so that its publishers do not stop at
+    every message.  message.set-flow-mode and message.stop stop a publisher that supports it, message.flow resumes it: all for
+    destination "", which means every transfer of the session.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most: Final = most
+        self.queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
+        """The queues that are too long, with the sessions that wait for each."""
+        self.short: Final[dict[Queue, None]] = {}
+        """Those of them that are short enough again, or deleted: `relieve` resumes their publishers."""
+        self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
+        """The queues that each session waits for."""
+        self.owing: Final[dict[SessionHolder, None]] = {}
+        """Sessions that may resume and cannot be told: as much is kept for replay as the limit allows."""
+        self._told: Final[dict[SessionHolder, bool]] = {}
+        """What each session was told last, of those that ever were stopped: True to stop, False to resume."""
+
+    def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
+        """Records that the session published into these queues; stops it if one is too long."""
+        if not holder.throttles:
+            return
+        for queue in queues:
+            if queue.messages >= self._most and holder not in self.queues.get(queue, ()):
+                if not self._waiting.get(holder):
+                    words = (Stop(""),) if holder in self._told else (SetFlowMode("", CREDIT_MODE), Stop(""))
+                    if not holder.say(*words):
+                        return
+                    self._told[holder] = True
+                self._waiting.setdefault(holder, {})[queue] = None
+                self.queues.setdefault(queue, {})[holder] = None
+                queue.shortened = self._shortened
+
+    def _shortened(self, queue: Queue) -> None:
+        if queue.messages <= self._most // 2 or queue.deleted:
+            self.short[queue] = None
+
+    def relieve(self) -> None:
+        """Resumes the publishers that wait for none but queues which are short enough again."""
+        short = list(self.short)
+        self.short.clear()
+        for queue in short:
+            if queue.messages <= self._most // 2 or queue.deleted:
+                queue.shortened = None
+                for holder in self.queues.pop(queue):
+                    waiting = self._waiting[holder]
+                    del waiting[queue]
+                    if not waiting:
+                        del self._waiting[holder]
+                        self._resume(holder)
+
+    def _resume(self, holder: SessionHolder) -> None:
+        if self._told.get(holder):
+            if holder.say(Flow("", MESSAGE, INFINITE)):
+                self._told[holder] = False
+                self.owing.pop(holder, None)
+            elif holder.speaks:  # otherwise it is checked when it is attached
+                self.owing[holder] = None
+                holder.wait_for_replay()
+
+    def attached(self, holder: SessionHolder) -> None:
+        """Resumes a session that could not be told so while it was detached."""
+        if holder not in self._waiting:
+            self._resume(holder)
+
+    def told(self, holder: SessionHolder) -> bool | None:
+        """Returns whether the session is stopped; None when it never was."""
+        return self._told.get(holder)
+
+    def restored(self, holder: SessionHolder, told: bool) -> None:
+        """Restores whether a session is stopped."""
+        self._told[holder] = told
+
+    def ended(self, holder: SessionHolder) -> None:
+        """Forgets a session that ended."""
+        self._told.pop(holder, None)
+        self.owing.pop(holder, None)
+        for queue in self._waiting.pop(holder, ()):
+            holders = self.queues[queue]
+            del holders[holder]
+            if not holders:
+                del self.queues[queue]
+                self.short.pop(queue, None)
+                queue.shortened = None

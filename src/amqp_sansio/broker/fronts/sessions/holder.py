@@ -730,18 +730,18 @@ class SessionHolder(Holder):
 # --- publishes ------------------------------------------------------------------------------------------------------------
 
 AHEAD: Final = 256
-"""The most deliveries that an immediate message waits for."""
+"""The most deliveries that are made before an immediate message is routed."""
 CODES: Final[dict[Rejection, RejectCode]] = {UNROUTABLE: RejectCode.UNROUTABLE, IMMEDIATE: RejectCode.IMMEDIATE}
-"""The code of message.reject."""
+"""Why a message is rejected, as a code of message.reject."""
 
 
 def publish(holder: SessionHolder, event: TransferReceived) -> None:
-    """Routes the message and enqueues it, or holds it back for the transaction; accepts or refuses it."""
+    """Routes the message and enqueues it, or holds it back for the transaction; accepts, rejects or refuses the transfer."""
     site, broker = holder.site, holder.broker
     host = site.host
     transfer = event.transfer
     mode = transfer.accept_mode
-    explicit = holder.explicit if mode is None else mode == 0
+    explicit = holder.explicit if mode is None else mode == 0  # AcceptMode.EXPLICIT
     now = broker._now
     guard = broker._guard
     try:
@@ -778,7 +778,7 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
         queues = routed.queues
         if host.no_local:
             queues = [queue for queue in queues if not (queue.no_local and queue.local(message))]
-        number = 0
+        number = 0  # of the journal entry with the message; 0 for none
         if queues:
             work = holder.work
             if work is not None:
@@ -810,7 +810,7 @@ SESSION_FLOW: Final = "qpid.session_flow"
 
 
 class SessionService(Service):
-    """Handles the events of a connection's sessions, and requests to attach one."""
+    """Handles the events of the sessions of one connection, and its client's requests to attach one."""
 
     serves = True
 
@@ -818,7 +818,7 @@ class SessionService(Service):
         super().__init__(peer)
         self.front: Final = front
         self.holders: Final[dict[bytes, SessionHolder]] = {}
-        """By name, the holders of sessions that were last attached here."""
+        """The holders of the sessions that were last attached here, by name."""
         self.session_flow = False
         """Whether the client supports producer flow control."""
 
@@ -830,7 +830,7 @@ class SessionService(Service):
         return connection
 
     def act_on(self, event: Event) -> None:
-        """Handles an event; the three kinds of each message come first."""
+        """Handles an event; the three kinds that every message causes are tried first."""
         kind = type(event)
         if kind is TransferReceived:
             assert isinstance(event, TransferReceived)
@@ -864,7 +864,7 @@ class SessionService(Service):
                 holder = self.holders.get(event.session)
                 if holder is not None:
                     holder.end()
-            case _:  # of the connection; or about what a session confirmed or skipped; or an unsolicited result
+            case _:  # about the connection, about what a session confirmed or skipped, or a result that nobody asked for
                 if isinstance(event, Authenticated):
                     self.session_flow = SESSION_FLOW in event.client_properties
                 super().act_on(event)
