@@ -11,7 +11,7 @@ from tests.engine.delivered import with_transfers
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.connection import Role
-from amqp_sansio.engine.inbound import complete_one
+from amqp_sansio.engine.inbound import _emit, complete_one
 from amqp_sansio.engine.session import Session, State, as_ids
 from amqp_sansio.errors import (
     ConnectionClosedError,
@@ -457,14 +457,14 @@ def test_commands_wait_while_it_resumes_and_nothing_else_does() -> None:
     carrier, session = attached_session("server")
     event = CommandReceived(b"s", 0, queue.Declare("q"))
     walk(session, "resuming")
-    session._emit_command(event)
+    _emit(session, event)
     assert carrier.happened() == []
     session._held_octets = 7
     session._emit_held()
     assert session._held_octets == 0
     assert carrier.happened() == [event]
     walk(session, "attached")
-    session._emit_command(event)
+    _emit(session, event)
     assert carrier.happened() == [event]
     assert session._held == []
 

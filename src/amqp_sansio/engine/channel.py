@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.connection import UNHEARD, Answered, Carrier, Endpoints, Role
-from amqp_sansio.engine.inbound import CONTROLS, completed_run, hear_assembly, hear_transfer, octets_in, replies_of
+from amqp_sansio.engine.inbound import CONTROLS, completed_run, hear_assembly, hear_transfer, octets_in, replies_of, tell
 from amqp_sansio.engine.outbound import check_modes, go_on, violate
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError, SessionDetachedError
@@ -571,7 +571,7 @@ class Channels(Endpoints):
         self._touched.clear()
         self.pending = 0
         for session in touched:
-            session._flush_pending()
+            tell(session)
 
     def wait_for_room(self, session: Session) -> None:
         """Schedules the session to continue its replay once octets were taken."""

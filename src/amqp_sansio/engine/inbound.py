@@ -20,6 +20,7 @@ from amqp_sansio.events import (
     CommandsCompleted,
     CommandsConfirmed,
     CommandsSkipped,
+    Event,
     ExceptionReceived,
     ProducerCreditChanged,
     ResultReceived,
@@ -30,7 +31,7 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, pick, serial_add, serial_lt
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, least
 from amqp_sansio.ledger.ids import EXPLICIT, NONE, Delivery, OwnIds, trim
-from amqp_sansio.spec import execution, message
+from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
@@ -424,7 +425,8 @@ _new: Final = tuple.__new__  # what a NamedTuple does, at a third of the cost
 
 def hear_assembly(session: Session, assembly: Assembly) -> None:
     """Handles an undecoded command."""
-    channel = session._place
+    channel = session._channel
+    assert channel is not None
     carrier, layout = channel.carrier, channel.layout
     payload, header, body = assembly.payload, assembly.header, assembly.body
     if session._state == "resuming" and not _holds(session, assembly):
@@ -449,11 +451,21 @@ def hear_assembly(session: Session, assembly: Assembly) -> None:
             channel.channels.learn(channel.number, payload, command, sync, (session, subscription))
         event = hear_transfer(session, command, header or b"", body or b"", sync, subscription, body == b"")
         if event is not None:
-            session._emit_command(event)
+            _emit(session, event)
         return
     id = _take(session, command.VERB)
     if id >= 0:
         _hear_command(session, id, command, header or b"", body or b"", sync, codes_of(payload))
+
+
+def _emit(session: Session, event: Event) -> None:
+    """Emits the event of a command; while the session is resuming, keeps it until SessionAttached, before which it cannot be
+    answered."""
+    if session._state == "resuming":
+        session._held.append(event)
+    else:
+        assert session._channel is not None
+        session._channel.carrier._emit(event)
 
 
 def octets_in(assembly: Assembly) -> int:
@@ -642,7 +654,7 @@ def _hear_command(
             _too_many(session, id, command.VERB, codes)
             return
         session._touch()
-        session._emit_command(CommandReceived(session.name, id, command, sync))
+        _emit(session, CommandReceived(session.name, id, command, sync))
         return
     inbound.outstanding.add(id)
     if COMMAND_SPEAKERS.get(command.VERB) == session.role:
@@ -663,7 +675,7 @@ def _hear_command(
     event = CommandReceived(session.name, id, command, sync, header, body)
     if header and session._minds_headers:
         event.read_as(session._place.carrier.reading)
-    session._emit_command(event)
+    _emit(session, event)
     available = None if outbound.producer is None else outbound.producer.available
     if available != throttled:
         session._emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
@@ -708,13 +720,13 @@ def _hear_result(session: Session, command: execution.Result) -> None:
     if isinstance(asked, message.Acquire):
         acquired = value.transfers if isinstance(value, message.Acquired) else None
         session._transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
-    session._emit_command(ResultReceived(session.name, id, value))
+    _emit(session, ResultReceived(session.name, id, value))
     status = status_of(value)
-    if status is not None:
+    if status:  # anything but xa-ok
         demarcation.demarcation_of(session).answered(id, status, heard=True)
     meant = outbound.answered(id, asked, value)
     if meant is not None:
-        session._emit_command(meant)
+        _emit(session, meant)
 
 
 def _hear_exception(session: Session, command: execution.Exception_) -> None:
@@ -722,10 +734,10 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
     id = about[0]
     error_code = command.error_code or 0
     description = command.description or ""
-    session._emit_command(ExceptionReceived(session.name, error_code, *about, description, command.error_info))
+    _emit(session, ExceptionReceived(session.name, error_code, *about, description, command.error_info))
     if id is not None:
         session._outbound.refuse(id, error_code)
-    session._flush_pending()
+    tell(session)
     session._refused(session.peer, f"the other side refused it with {error_code}: {description}")
 
 
@@ -835,6 +847,11 @@ def _note_settled(
     return Objection(f"{command.VERB}.transfers", said, legal, ErrorCode.INVALID_ARGUMENT, f"{beyond} were never sent")
 
 
+def _note_branch(session: Session, id: int, command: Any) -> Objection | None:  # Any: those that have an xid
+    """Checks a command about a branch that leaves the session's association alone: only that it names one."""
+    return demarcation.hear(session, id, command) if command.xid is None else None
+
+
 _NOTES: Final[dict[type[Command], Callable[[Session, int, Any], Objection | None]]] = {  # Any: each row takes its own command
     message.Subscribe: _note_subscribe,
     message.Cancel: _note_cancel,
@@ -844,6 +861,7 @@ _NOTES: Final[dict[type[Command], Callable[[Session, int, Any], Objection | None
     message.Flush: _note_flush,
     **dict.fromkeys((message.Accept, message.Reject, message.Release, message.Acquire), _note_settled),
     **dict.fromkeys(demarcation.COMMANDS, demarcation.hear),
+    **dict.fromkeys((dtx.Prepare, dtx.Commit, dtx.Rollback, dtx.Forget, dtx.GetTimeout, dtx.SetTimeout), _note_branch),
 }
 
 
@@ -1028,7 +1046,10 @@ CONTROLS: Final[dict[type[Control], Callable[[Session, Any], None]]] = {  # Any:
 
 
 def tell(session: Session) -> None:
-    """Sends what was gathered since the last call, on an attached session."""
+    """Sends what was gathered since the last call: completions, and the answers to flush and timely-reply."""
+    session._touched = False
+    if session._channel is None or session._state not in ("attached", "resuming"):
+        return
     inbound, outbound = session._inbound, session._outbound
     if inbound.asked or inbound.answered:
         answer_flush(session, inbound.take_asked())

@@ -536,8 +536,8 @@ def _result(session: Session, command: execution.Result) -> Effect | None:
 
     def effect(_: int) -> None:
         session._inbound.given(id)
-        if isinstance(command.value, dtx.XaResult):
-            demarcation.demarcation_of(session).answered(id, command.value.status or 0, heard=False)
+        if isinstance(command.value, dtx.XaResult) and command.value.status:  # anything but xa-ok
+            demarcation.demarcation_of(session).answered(id, command.value.status, heard=False)
         if session.completes_on_hand_out:
             session._complete_now(RangeSet.of(id))
 

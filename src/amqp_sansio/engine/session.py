@@ -246,10 +246,8 @@ class Session:
             self.check_open(said)
 
     def _flush_pending(self) -> None:
-        """Writes what accumulated since the last call: completions, and the answers to flush and timely-reply."""
-        self._touched = False
-        if self._state in ("attached", "resuming") and self._channel is not None:
-            tell(self)
+        """Does what `inbound.tell` does, for the half that sends."""
+        tell(self)
 
     def _touch(self) -> None:
         """Schedules the session to write before `data_to_send` next takes octets."""
@@ -283,14 +281,6 @@ class Session:
     def _emit(self, event: Event) -> None:
         """Passes an event to the connection."""
         self._place.carrier._emit(event)
-
-    def _emit_command(self, event: Event) -> None:
-        """Emits the event of a received command; while resuming, keeps it until SessionAttached, before which no answer is
-        possible."""
-        if self.state == "resuming":
-            self._held.append(event)
-        else:
-            self._place.carrier._emit(event)
 
     def _hold(self, octets: int) -> int:
         """Counts the octets of a command that arrived while the session was resuming, and returns the total so far."""

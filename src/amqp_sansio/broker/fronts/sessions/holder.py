@@ -15,7 +15,7 @@ from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.queueing import DROPPED, IMMEDIATE, UNROUTABLE, Rejection
 from amqp_sansio.broker.model.subscribers import SESSION, Owner, published_by
 from amqp_sansio.engine.inbound import complete_one, parts
-from amqp_sansio.engine.outbound import transfer
+from amqp_sansio.engine.outbound import prepare, say, transfer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError, NoCredit
 from amqp_sansio.events import (
@@ -34,6 +34,7 @@ from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import ErrorCode, RejectCode
+from amqp_sansio.spec.execution import Result
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 
 if TYPE_CHECKING:
@@ -497,7 +498,7 @@ class SessionHolder(Holder):
             self.owing[id] = value
             return
         try:
-            self.session.result(id, value)
+            say(self.session, [prepare(self.session, Result(id, value), (), b"", False)])
         except (EncodeError, LimitError) as error:
             self.fail(id, ErrorCode.RESOURCE_LIMIT_EXCEEDED, str(error))
             return
