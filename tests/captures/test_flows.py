@@ -18,7 +18,7 @@ from tests.captures.build import RST, Record, Segment
 from tests.captures.fake import FakeWitness
 
 from amqp_sansio.captures import flows
-from amqp_sansio.captures.conversation import Conversation, LocatedEvent, observers
+from amqp_sansio.captures.conversation import Conversation, LocatedEvent, PacketIndex, observers
 from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.layers import IN_TWO
 from amqp_sansio.captures.rows import DecodedLine, transcript
@@ -439,8 +439,8 @@ def test_a_violation_after_the_limit_of_findings_is_still_seen() -> None:
 
     case = _Case(AmqpFlow(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), True), ReplayOptions())
     for _ in range(FINDINGS + 5):
-        case.hear(LocatedEvent(1, 0, "C", Note("gap", "lost"), 0, 0))
-    case.hear(LocatedEvent(2, 0, "S", Violation("S", "rule", "said", ("legal",)), 0, 0))
+        case.hear(LocatedEvent(1, 0, "C", Note("gap", "lost"), 0, 0), PacketIndex())
+    case.hear(LocatedEvent(2, 0, "S", Violation("S", "rule", "said", ("legal",)), 0, 0), PacketIndex())
     talk = Log(build.conversation([]).segments)
     assert talk.ended
     assert len(case.findings) == FINDINGS + 1

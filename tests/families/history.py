@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.families.heard import Done, Put
 
-from amqp_sansio.captures.conversation import LocatedEvent
+from amqp_sansio.captures.conversation import LocatedEvent, PacketIndex
 from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import NOTHING, Rows, TransferKind, TransferRecord
-from amqp_sansio.captures.replay.sessions import History
+from amqp_sansio.captures.replay.sessions import History, time_of
 from amqp_sansio.events.observed import CommandSeen
 
 
@@ -21,12 +21,12 @@ class LineHistory(History):
         super().__init__(talk, rows, options, late)
         self._open: dict[tuple[str, int], list[TransferRecord]] = {}
 
-    def command(self, heard: LocatedEvent, said: CommandSeen) -> bool:
-        super().command(heard, said)
+    def command(self, heard: LocatedEvent, said: CommandSeen, marks: PacketIndex) -> bool:
+        super().command(heard, said, marks)
         speaker, channel = heard.speaker, said.channel
         if isinstance(said.command, Put):
             kind = TransferKind(speaker, None, channel, f"line {channel}", None, True, True, False, True, len(said.payload))
-            size, first = len(said.body or b""), self._talk.conversation.time_of(speaker, heard.start + 1)
+            size, first = len(said.body or b""), time_of(marks, heard.start + 1)
             times = first, first, heard.time, heard.time
             message = TransferRecord(kind, NOTHING, None, said.id, 0, size, *times, heard.start, heard.packet)
             self._open.setdefault((speaker, channel), []).append(message)

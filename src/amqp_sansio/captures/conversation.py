@@ -140,19 +140,19 @@ class LocatedEvent(NamedTuple):
 
 
 class Hearer:
-    """Takes what a conversation reports."""
+    """Takes what a conversation reports; `marks` are those of the speaker's stream."""
 
     __slots__ = ()
 
-    def hear(self, heard: LocatedEvent) -> None:
+    def hear(self, heard: LocatedEvent, marks: PacketIndex) -> None:
         """Takes an observation."""
         raise NotImplementedError
 
-    def transfers(self, run: Transfers[HeaderColumns]) -> None:
+    def transfers(self, run: Transfers[HeaderColumns], marks: PacketIndex) -> None:
         """Takes consecutive messages, as `hear` would one by one."""
         raise NotImplementedError
 
-    def answered(self, answer: Answered) -> None:
+    def answered(self, answer: Answered, marks: PacketIndex) -> None:
         """Takes answers to messages, as `hear` would."""
         raise NotImplementedError
 
@@ -239,10 +239,6 @@ class Conversation:
     def has_ended(self) -> bool:
         """Whether a side has sent its last octet."""
         return any(self._ended)
-
-    def time_of(self, speaker: Speaker, end: int) -> int:
-        """Returns when the octet before `end` of a speaker's stream was captured; for distant ones, slightly too late."""
-        return self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)[1]
 
     def marks(self, speaker: Speaker) -> PacketIndex:
         """Returns where the octets of each packet end in a speaker's stream."""
@@ -540,15 +536,17 @@ class Conversation:
             hearer, many = self._hearer, self.many
             if hearer is not None and many is not None:
                 while (found := witness.next_alike(many, self._head)) is not None:
+                    marks = self._marks[self.client if found.speaker == CLIENT else 1 - self.client]
                     if isinstance(found, Answered):
-                        hearer.answered(found)
+                        hearer.answered(found, marks)
                     else:
-                        hearer.transfers(found)
+                        hearer.transfers(found, marks)
             event = witness.next_event()
             if event is None:
                 break
             speaker, start, end, said = event
-            packet, time = self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)
+            marks = self._marks[self.client if speaker == CLIENT else 1 - self.client]
+            packet, time = marks.at(end)
             if not packet or (ending and isinstance(said, Note)):
                 packet, time = self.packet, self.time
             if isinstance(said, ControlSeen):
@@ -562,7 +560,7 @@ class Conversation:
             if hearer is None:
                 self._tell(self, heard)
             else:
-                hearer.hear(heard)
+                hearer.hear(heard, marks)
 
     # Silence.
 
@@ -593,7 +591,7 @@ class Conversation:
         if self._hearer is None:
             self._tell(self, heard)
         else:
-            self._hearer.hear(heard)
+            self._hearer.hear(heard, self._marks[side])
 
 
 def observers(strict: bool = False, frames: bool = False, dialects: Sequence[Dialect[Codec]] = DIALECTS) -> MakeWitness:

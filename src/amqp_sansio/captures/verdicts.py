@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypedDict
 
-from amqp_sansio.captures.conversation import NOTE, VIOLATION, Finding, Hearer, LocatedEvent, MakeWitness, finding_of
+from amqp_sansio.captures.conversation import (
+    NOTE,
+    VIOLATION,
+    Finding,
+    Hearer,
+    LocatedEvent,
+    MakeWitness,
+    PacketIndex,
+    finding_of,
+)
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.reader import Told, read_packets
@@ -113,8 +122,8 @@ class _Case(Hearer):
         self.commands = 0
         self.methods = 0
 
-    def hear(self, heard: LocatedEvent) -> None:
-        self._recorder.hear(heard)
+    def hear(self, heard: LocatedEvent, marks: PacketIndex) -> None:
+        self._recorder.hear(heard, marks)
         self._drop()
         said = heard.said
         if isinstance(said, CommandSeen):
@@ -126,13 +135,13 @@ class _Case(Hearer):
         elif (found := finding_of(heard)) is not None:
             self.add(found)
 
-    def transfers(self, run: Transfers[HeaderColumns]) -> None:
-        self._recorder.transfers(run)
+    def transfers(self, run: Transfers[HeaderColumns], marks: PacketIndex) -> None:
+        self._recorder.transfers(run, marks)
         self.commands += len(run.items)
         self._drop()
 
-    def answered(self, answer: Answered) -> None:
-        self._recorder.answered(answer)
+    def answered(self, answer: Answered, marks: PacketIndex) -> None:
+        self._recorder.answered(answer, marks)
         self.commands += answer.accepts
         self.controls += not answer.accepts
         self._drop()
@@ -206,7 +215,7 @@ def verdicts(
         nonlocal headers
         case = cases[flow] = _Case(flow, options)
         headers = flow.conversation.report_to(case, headers)
-        case.hear(heard)
+        case.hear(heard, flow.conversation.marks(heard.speaker))
 
     def ended(flow: AmqpFlow) -> None:
         done.append((cases.pop(flow, None) or _Case(flow, options)).verdict(flow))

@@ -9,7 +9,7 @@ from tests.captures.replay.books import ByHand
 from tests.captures.replay.made import ids, named
 from tests.kept.scene import DATA
 
-from amqp_sansio.captures.conversation import Conversation, LocatedEvent
+from amqp_sansio.captures.conversation import Conversation, LocatedEvent, PacketIndex
 from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import HISTORIES
@@ -37,12 +37,13 @@ def test_all_of_its_parts_are_in_snapshots() -> None:
 def test_a_message_has_the_time_of_the_first_octet_of_its_content(last: int, content: int) -> None:
     """Behind the command's frame and the head of the next one; in one packet it is that of the packet: there may be none."""
     conversation = Conversation(FakeWitness, lambda _, __: None)
+    marks = conversation.marks("C")
     for octet in range(1, 201):  # each comes in a packet of its own
-        conversation.marks("C").add(octet, octet, octet)
+        marks.add(octet, octet, octet)
     talk = AmqpFlow(conversation, (b"\1" * 4, 1, b"\2" * 4, 2), False)
     history = SessionHistory(talk, Rows(), ReplayOptions(), {"C": False, "S": False})
     said = CommandSeen(1, b"s", 0, "message.transfer", Transfer("x", 1, 0), False, b"1234", None, b"body")
-    assert history.command(LocatedEvent(7, last, "C", said, 100, 200), said)
+    assert history.command(LocatedEvent(7, last, "C", said, 100, 200), said, marks)
     message = history._sessions[1].client.incomplete[0]
     assert (message.first, message.content, message.last) == (101, content, last)
 
@@ -130,10 +131,10 @@ def test_it_writes_the_commands_that_sessions_have(monkeypatch: pytest.MonkeyPat
     known = [(row["direction"], row["verb"], row["octets"]) for row in tables_of(path)["commands"]]
 
     class Plain(History):
-        def transfers(self, run: object) -> None:
+        def transfers(self, run: object, marks: object) -> None:
             raise AssertionError("the first transfer of each kind is heard alone, and there is no second one")
 
-        def answered(self, answer: object, time: int, file: int, offset: int) -> None:
+        def answered(self, answer: object, marks: object, time: int, file: int, offset: int) -> None:
             """Not a command."""
 
     monkeypatch.setitem(HISTORIES, "sessions", Plain)
@@ -147,7 +148,9 @@ def test_a_method_is_a_row_and_no_message_unless_its_family_says_so() -> None:
     rows = Rows()
     said = MethodSeen(1, "basic.999", None, b"1234", None, None, None)
     history = History(talk, rows, ReplayOptions(), {"C": False, "S": False})
-    assert history.method(LocatedEvent(7, 200, "C", said, 100, 112), said) is False
+    marks = PacketIndex()
+    marks.add(112, 7, 200)
+    assert history.method(LocatedEvent(7, 200, "C", said, 100, 112), said, marks) is False
     (row,) = named(rows, "commands")
     assert (row["verb"], row["arguments"], row["octets"], row["outcome"]) == ("basic.999", None, 4, "unknown")
     assert row["whole"] is False

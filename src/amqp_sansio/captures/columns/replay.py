@@ -305,7 +305,7 @@ class ConnectionReplay:
         if recorder is None:
             recorder = self._recorders[flow] = Recorder(flow, self._rows, self.options, self._capture)
         self._headers = flow.conversation.report_to(recorder, self._headers, self.options.body_head)
-        recorder.hear(heard)
+        recorder.hear(heard, flow.conversation.marks(heard.speaker))
 
     def _ended(self, flow: AmqpFlow) -> None:
         recorder = self._recorders.pop(flow, None)

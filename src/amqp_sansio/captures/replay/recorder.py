@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from hashlib import blake2b
 from typing import Final
 
-from amqp_sansio.captures.conversation import VIOLATION, Hearer, LocatedEvent, finding_of
+from amqp_sansio.captures.conversation import VIOLATION, Hearer, LocatedEvent, PacketIndex, finding_of
 from amqp_sansio.captures.flows import AmqpFlow, address
 from amqp_sansio.captures.json_values import compact, fields
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -146,16 +147,16 @@ class Recorder(Hearer):
         self._opaque: str | None = None
         """Why something could not be decoded: the first reason."""
 
-    def hear(self, heard: LocatedEvent) -> None:
+    def hear(self, heard: LocatedEvent, marks: PacketIndex) -> None:
         """Takes an observation."""
         said = heard.said
         kind = type(said)
         if kind is CommandSeen:
-            self.command(heard, said)  # type: ignore[arg-type]
+            self.command(heard, said, marks)  # type: ignore[arg-type]
         elif kind is ControlSeen:
             self._control(heard, said)  # type: ignore[arg-type]
         elif kind is MethodSeen:
-            self._method(heard, said)  # type: ignore[arg-type]
+            self._method(heard, said, marks)  # type: ignore[arg-type]
         elif kind is FrameSeen:
             self._frame(heard, said)  # type: ignore[arg-type]
         elif kind is HeaderSeen:
@@ -176,39 +177,39 @@ class Recorder(Hearer):
 
     # Commands and methods on channels.
 
-    def command(self, heard: LocatedEvent, said: CommandSeen) -> None:
+    def command(self, heard: LocatedEvent, said: CommandSeen, marks: PacketIndex) -> None:
         """Takes a command."""
         speaker = heard.speaker
         self._count(speaker, said.verb)
         self.commands[speaker] += 1
-        if self.history.command(heard, said):
+        if self.history.command(heard, said, marks):
             self.transferred[speaker] += 1
 
-    def _method(self, heard: LocatedEvent, said: MethodSeen) -> None:
+    def _method(self, heard: LocatedEvent, said: MethodSeen, marks: PacketIndex) -> None:
         speaker = heard.speaker
         self._count(speaker, said.verb)
-        if self.history.method(heard, said):
+        if self.history.method(heard, said, marks):
             self.transferred[speaker] += 1
 
-    def transfers(self, run: Transfers[HeaderColumns]) -> None:
+    def transfers(self, run: Transfers[HeaderColumns], marks: PacketIndex) -> None:
         """Takes consecutive messages, as `command` would one by one."""
         count = len(run.items)
         self._count(run.speaker, run.items[0][0].command.VERB, count)
         self.commands[run.speaker] += count
         self.transferred[run.speaker] += count
-        self.history.transfers(run)
+        self.history.transfers(run, marks)
 
-    def answered(self, answer: Answered) -> None:
+    def answered(self, answer: Answered, marks: PacketIndex) -> None:
         """Takes answers to messages, as `hear` would."""
         speaker, verb = answer.speaker, answer.verb
         self._count(speaker, verb)
-        packet, time = self._talk.conversation.marks(speaker).at(answer.end)
-        place = packet_place(packet)
+        at = bisect_left(marks.ends, answer.end)
+        time, place = marks.times[at], packet_place(marks.packets[at])
         if answer.accepts:
             self.commands[speaker] += 1
         else:
             self._controls.often((time, speaker, answer.channel, verb, answer.ids.ranges, answer.start, *place))
-        self.history.answered(answer, time, *place)
+        self.history.answered(answer, marks, time, *place)
 
     def _count(self, speaker: Speaker, verb: str, count: int = 1) -> None:
         verbs = self._verbs[speaker]

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from amqp_sansio.captures.conversation import LocatedEvent
+from amqp_sansio.captures.conversation import LocatedEvent, PacketIndex
 from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.replay.credit import Books, CreditLine, SubscriptionRecord
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -45,8 +45,17 @@ from amqp_sansio.wire.framing import KnownCommand
 from amqp_sansio.wire.segments import FRAME_HEADER_SIZE
 
 
+def time_of(marks: PacketIndex, end: int) -> int:
+    """Returns when the octet before `end` of a stream was captured; for distant ones, slightly too late."""
+    ends = marks.ends
+    return marks.times[min(bisect_left(ends, end), len(ends) - 1)]
+
+
 class History:
-    """Base class.  Rows go to `rows`; `late` says for each speaker whether its beginning was missed."""
+    """Base class.  Rows go to `rows`; `late` says for each speaker whether its beginning was missed.
+
+    `marks` are where the octets of each packet end in the speaker's stream.
+    """
 
     __slots__ = ("_head", "_rows", "_talk", "late")
 
@@ -60,21 +69,22 @@ class History:
         self.late: Final = late
         """For each speaker, whether something was missed."""
 
-    def command(self, heard: LocatedEvent, said: CommandSeen) -> bool:
+    def command(self, heard: LocatedEvent, said: CommandSeen, marks: PacketIndex) -> bool:
         """Takes a command; returns whether it is a message."""
-        self._row(heard, said, said.command, said.id, bool(said.sync))
+        self._row(heard, said, marks, said.command, said.id, bool(said.sync))
         return False
 
-    def method(self, heard: LocatedEvent, said: MethodSeen) -> bool:
+    def method(self, heard: LocatedEvent, said: MethodSeen, marks: PacketIndex) -> bool:
         """Takes a method; returns whether it is a message."""
-        self._row(heard, said, said.method)
+        self._row(heard, said, marks, said.method)
         return False
 
     def _row(
-        self, heard: LocatedEvent, said: CommandSeen | MethodSeen, word: Value | None, id: int | None = None, sync: bool = False
-    ) -> None:
+        self, heard: LocatedEvent, said: CommandSeen | MethodSeen, marks: PacketIndex, word: Value | None,
+        id: int | None = None, sync: bool = False,
+    ) -> None:  # fmt: skip
         """Writes a row of `commands`; `word` None: it could not be decoded."""
-        first = self._talk.conversation.time_of(heard.speaker, heard.start + 1)
+        first = time_of(marks, heard.start + 1)
         arguments = None if word is None else fields_text(word, False)
         octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
         self._rows.commands.append(
@@ -85,11 +95,11 @@ class History:
     def control(self, speaker: str, channel: int, control: Control, time: int) -> None:
         """Takes a control that is not about the connection; its own row is written elsewhere."""
 
-    def transfers(self, run: Transfers[HeaderColumns]) -> None:
+    def transfers(self, run: Transfers[HeaderColumns], marks: PacketIndex) -> None:
         """Takes consecutive messages, as `command` would one by one."""
         raise NotImplementedError
 
-    def answered(self, answer: Answered, time: int, file: int, offset: int) -> None:
+    def answered(self, answer: Answered, marks: PacketIndex, time: int, file: int, offset: int) -> None:
         """Takes answers to messages, sent at that time and in that packet, as `command` and `control` would."""
         raise NotImplementedError
 
@@ -439,13 +449,12 @@ class SessionHistory(History):
         """Those used since the last gap in the server's stream."""
         self._branches = Branches(rows)
 
-    def command(self, heard: LocatedEvent, said: CommandSeen) -> bool:
+    def command(self, heard: LocatedEvent, said: CommandSeen, marks: PacketIndex) -> bool:
         speaker = heard.speaker
         channel = said.channel
         last = heard.time
         start = heard.start
-        conversation = self._talk.conversation
-        first = conversation.time_of(speaker, start + 1)
+        first = time_of(marks, start + 1)
         session = self._session(channel) or self._begin(channel, said.session, first)
         command = said.command
         if not isinstance(command, Transfer):
@@ -456,7 +465,7 @@ class SessionHistory(History):
         if header is not None or body is not None:
             content = last
             if first != last:
-                content = conversation.time_of(speaker, start + 2 * FRAME_HEADER_SIZE + len(said.payload) + 1)
+                content = time_of(marks, start + 2 * FRAME_HEADER_SIZE + len(said.payload) + 1)
         properties = properties_of(structs_of(said)) if header else (NOTHING, None)
         kept = self._head
         known = KnownCommand(channel, command, bool(said.sync), said.payload)
@@ -465,9 +474,8 @@ class SessionHistory(History):
         session.transfers(speaker, said.id, True, [item], [(first, content, last, heard.packet)], bool(kept), said.complete)
         return True
 
-    def transfers(self, run: Transfers[HeaderColumns]) -> None:
+    def transfers(self, run: Transfers[HeaderColumns], marks: PacketIndex) -> None:
         speaker, channel, name, id, alike, items = run
-        marks = self._talk.conversation.marks(speaker)
         ends, packets, times = marks.ends, marks.packets, marks.times
         at = bisect_left(ends, items[0][4] + 1)
         session = self._session(channel) or self._begin(channel, name, times[at])
@@ -489,11 +497,11 @@ class SessionHistory(History):
             places.append((first, last if first == last else content, last, packets[at]))
         session.transfers(speaker, id, alike, items, places, bool(self._head))
 
-    def answered(self, answer: Answered, time: int, file: int, offset: int) -> None:
+    def answered(self, answer: Answered, marks: PacketIndex, time: int, file: int, offset: int) -> None:
         speaker, channel, start = answer.speaker, answer.channel, answer.start
         session = self._session(channel)
         if answer.accepts:
-            first = self._talk.conversation.time_of(speaker, start + 1)
+            first = time_of(marks, start + 1)
             session = session or self._begin(channel, answer.session, first)
             octets = answer.end - start - FRAME_HEADER_SIZE
             session.accept(speaker, answer.id, answer.sync, answer.ids, octets, When(first, time, start, file, offset))
