@@ -265,12 +265,7 @@ WALKS: Final = {
     "A packet to a row": row,
 }
 CLIMBS: Final = {
-<<<<<<< HEAD
     "broker/fronts/sessions/holder.py SessionHolder.result_after": "the session answers, once the change is journalled.",
-    "captures/conversation.py Conversation.marks": "the conversation knows the packet of each octet.",
-    "captures/conversation.py Conversation.time_of": "the conversation knows the time of each octet.",
-=======
->>>>>>> f76ecf0d (captures: a hearer gets the marks of the speaker's stream with what is heard; no call goes back up on the way to a row)
     "engine/channel.py Channels.touch": "a session that has changed is visited once, before the next output.",
     "engine/connection.py Carrier._decode": "a control that cannot be decoded ends the connection, whichever channel it is on.",
     "engine/connection.py Carrier._write": "before octets are taken, sessions write what they have gathered.",
