@@ -1,11 +1,13 @@
 """AMQP before 1.0 as pure state machines: octets and calls in; octets, events and one deadline out.
 
+Your program owns the socket and the clock:
+
 conn = ClientConnection(ClientConfig(username="guest", password="guest"))
-conn.receive_data(octets)
-conn.tick(now)
+conn.receive_data(octets)     # what the socket received
+conn.tick(now)                # seconds, by a clock that never goes back
 for event in conn.events(): ...
-octets = conn.data_to_send()
-moment = conn.due
+octets = conn.data_to_send()  # write them to the socket
+moment = conn.due             # when to tick again, unless octets arrive earlier; None: no timer runs
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ _HOMES: Final = {
     "kernel.serials": "RangeSet",
     "limits": "Limits",
 }
-"""Names by the module of each, which is imported when somebody asks for one: a command begins before all of them are."""
+"""Each module with its public names.  It is imported when a program asks for one of them, so that a command starts early."""
 _MODULES: Final = {"events": "events", "spec": "spec", "two_phase": "engine.two_phase"}
 
 

@@ -23,8 +23,8 @@ class Ticket(Generic[Value]):
         self.done = False
         self.error: Exception | None = None
         self.heard = False
-        """Whether somebody was told the answer, usually by `result`; if nobody was, the end of the session or channel reports a
-        failure."""
+        """Whether a program has taken the answer, usually by `result`; if not, the end of the session or channel reports
+        a failure."""
         self._value: Value | None = None
         self._callbacks: list[Callable[[], None]] = []
 
