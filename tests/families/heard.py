@@ -109,8 +109,8 @@ class LineChecker(Checker):
     def frame(self, cut: FrameCut) -> FrameSeen:
         return FrameSeen(0, cut[3], 0, cut[5], None)
 
-    def shake(self, shaky: bool) -> None:
-        self._late = self._late or shaky
+    def set_incomplete_view(self, incomplete: bool) -> None:
+        self._late = self._late or incomplete
 
     def unsettle(self) -> None:
         self._late = True

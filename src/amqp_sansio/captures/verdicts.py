@@ -108,11 +108,23 @@ class FindingRow(TypedDict):
 class _Case(Hearer):
     """What is gathered about a connection while it lasts: findings, counts, and what is in doubt in the rows of a replay."""
 
-    __slots__ = ("_doubt", "_recorder", "_rows", "commands", "controls", "findings", "left_out", "methods", "violated")
+    __slots__ = (
+        "_broker",
+        "_doubt",
+        "_recorder",
+        "_rows",
+        "commands",
+        "controls",
+        "findings",
+        "left_out",
+        "methods",
+        "violated",
+    )
 
     def __init__(self, flow: AmqpFlow, options: ReplayOptions) -> None:
         self._rows: Final = Rows()
         self._recorder: Final = Recorder(flow, self._rows, options, "")
+        self._broker: Final = self._recorder.common[1]
         self._doubt = Doubt()
         self.findings: list[Finding] = []
         self.left_out = 0
@@ -150,7 +162,7 @@ class _Case(Hearer):
         """Drops rows after counting what is in doubt in them."""
         if self._rows.full(_ROWS):
             self._recorder.leave()
-            self._doubt = self._doubt.grown(self._rows, self._recorder.common[1])
+            self._doubt = self._doubt.grown(self._rows, self._broker)
             self._rows.clear()
 
     def add(self, finding: Finding) -> None:
@@ -174,7 +186,7 @@ class _Case(Hearer):
             findings.append(Finding(NOTE, "C", conversation.packet, "limits.findings", text, (), text))
         client = conversation.client
         octets = conversation.octets[client], conversation.octets[1 - client]
-        doubt = self._doubt.grown(self._rows, recorder.common[1])
+        doubt = self._doubt.grown(self._rows, self._broker)
         self._rows.clear()
         return Verdict(
             flow.name,

@@ -116,7 +116,7 @@ class ConnectionWitness:
         self.findings: Final = Findings(strict, limits)
         self.dialogue = ConnectionDialogue(rows=handshake)
         self.shaky = False
-        """Whether units of a speaker may be missing, because the search for its frames goes on."""
+        """Whether units may be missing, because the search for a speaker's frames goes on.  Snapshots store it by this name."""
         self._late = False
         self._ended = False
         self._excused: set[tuple[str, str]] = set()
@@ -244,13 +244,13 @@ class Checker:
         """Returns a frame in the form of `Reader.trace`."""
         raise NotImplementedError
 
-    def shake(self, shaky: bool) -> None:
-        """Prepares for units; called before each while it is `shaky`, and once for those behind.
+    def set_incomplete_view(self, incomplete: bool) -> None:
+        """Prepares for the next unit; `incomplete`: units may be missing, because the search for a speaker's frames goes on.
 
-        `shaky`: the search for a speaker's frames goes on, so units may be missing; see `unsettle`.
+        Called before each unit while the view is incomplete (see `unsettle`), and once when it is complete again.
         """
-        self._connection.shaky = shaky
-        if shaky:
+        self._connection.shaky = incomplete
+        if incomplete:
             self.unsettle()
 
     def unsettle(self) -> None:

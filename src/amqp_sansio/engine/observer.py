@@ -370,8 +370,8 @@ class Observer:
         self._resuming: dict[str, int] = {}
         """Speakers whose first frame after a gap had to be searched for.  It is reported later than it was sent, like all up to
         the offset kept here, at which the search was certain; 0 before."""
-        self._shaky = True
-        """What `Checker.shake` heard last; at first perhaps otherwise, as in the state of a former checker."""
+        self._incomplete_view = True
+        """What `Checker.set_incomplete_view` was told last; True at first, because the state of a former checker may say so."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
 
@@ -550,10 +550,10 @@ class Observer:
         if ear.late and speaker not in self._late:
             self._lose(speaker)
         checker = self._checker
-        shaky = speaker in self._resuming or self._ears["C"].searching or self._ears["S"].searching
-        if shaky or self._shaky:
-            checker.shake(shaky)
-            self._shaky = shaky
+        incomplete = speaker in self._resuming or self._ears["C"].searching or self._ears["S"].searching
+        if incomplete or self._incomplete_view:
+            checker.set_incomplete_view(incomplete)
+            self._incomplete_view = incomplete
         findings = checker.findings
         findings.speaker = speaker
         findings.offset = start

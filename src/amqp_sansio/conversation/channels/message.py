@@ -1,4 +1,4 @@
-"""A received message of a channel."""
+"""A message that a channel of an older dialect received, as programs use it: its properties, and the calls that settle it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from amqp_sansio.spec.values import Map
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.core import ChannelCore
 
-_NONE: Final = Map()
+_NO_HEADERS: Final = Map()
 _PERSISTENT: Final = 2
 
 
 class Message:
     """A message that was delivered, or that `get` fetched: its body and properties, and the calls that settle it.
 
-    Properties raise HeaderError where the sender encoded a field wrongly.  Settle a message once, by `accept`, `release` or
-    `reject`: a second time raises LocalProtocolError, and StaleDelivery when the channel that delivered it is over, in which
-    case the server delivers it again.
+    Properties raise HeaderError when the sender encoded a field wrongly.  Settle a message once, by `accept`, `release` or
+    `reject`: doing so again raises LocalProtocolError, and doing so after the channel that delivered it is over raises
+    StaleDelivery; the server then delivers it again.
     """
 
     __slots__ = ("_channel", "_core", "queue", "received", "subscription")
@@ -45,7 +45,7 @@ class Message:
 
     @property
     def body(self) -> bytes:
-        """The content."""
+        """The octets that the application sent."""
         return self.received.body
 
     @property
@@ -65,7 +65,7 @@ class Message:
 
     @property
     def persistent(self) -> bool:
-        """Whether it survives a restart of the broker on a durable queue."""
+        """Whether it survives a restart of the broker while it is on a durable queue."""
         return self.received.properties.delivery_mode == _PERSISTENT
 
     @property
@@ -80,7 +80,7 @@ class Message:
 
     @property
     def ttl(self) -> int | None:
-        """The same as a number, as `publish` takes it; None where `expiration` is none."""
+        """The same as a number, as `publish` takes it; None when `expiration` is not a number."""
         text = self.expiration
         return int(text) if text is not None and text.isascii() and text.isdigit() else None
 
@@ -96,7 +96,7 @@ class Message:
 
     @property
     def content_encoding(self) -> str | None:
-        """How the body is encoded, for example compressed."""
+        """How the body is encoded, for example "gzip"."""
         return self.received.properties.content_encoding
 
     @property
@@ -116,7 +116,7 @@ class Message:
 
     @property
     def type(self) -> str | None:
-        """The kind of message, by a name of the application."""
+        """The kind of message, as the application names it."""
         return self.received.properties.type_
 
     @property
@@ -137,7 +137,7 @@ class Message:
     @property
     def raw_headers(self) -> Map:
         """The application's headers with their wire types (see `amqp_sansio.spec.values`); empty without any."""
-        return self.received.properties.headers or _NONE
+        return self.received.properties.headers or _NO_HEADERS
 
     @property
     def headers(self) -> dict[str, Plain]:
