@@ -76,7 +76,7 @@ REVIEWED = {
     "captures/layers.py": "one way through a packet: from its link layer, through IP and tunnels, to the TCP segment",
     "captures/replay/rows.py": "the rows of a connection: those that are due, and those still open",
     "captures/tables.py": "the definitions of all tables, most of the lines as texts of their columns",
-    "captures/replay/sessions.py": "the sessions of a connection and each attachment, whose rows it writes, and their base",
+    "captures/replay/recorder.py": "the recorder of a connection, and the sessions and attachments whose rows it writes",
     "conversation/channels/core.py": "one channel of a client: its calls, its messages, and its transactions",
     "conversation/session.py": "one session for asynchronous code: every call, most of the lines as a signature",
     "conversation/session_core.py": "one session of a client: its calls, and what becomes of them",

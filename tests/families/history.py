@@ -7,8 +7,8 @@ from tests.families.heard import Done, Put
 from amqp_sansio.captures.conversation import LocatedEvent, PacketIndex
 from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.recorder import History, time_of
 from amqp_sansio.captures.replay.rows import NOTHING, Rows, TransferKind, TransferRecord
-from amqp_sansio.captures.replay.sessions import History, time_of
 from amqp_sansio.events.observed import CommandSeen
 
 

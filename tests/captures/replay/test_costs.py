@@ -10,8 +10,8 @@ from tests.captures.replay.made import ids, message
 from tests.captures.replay.test_rows import command
 from tests.steps import assert_linear
 
+from amqp_sansio.captures.replay.recorder import Attachment
 from amqp_sansio.captures.replay.rows import Half, Rows
-from amqp_sansio.captures.replay.sessions import Attachment
 from amqp_sansio.captures.replay.transactions import ENDING, Branches, TransactionRecords, name_of
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.dtx import Start, Xid
