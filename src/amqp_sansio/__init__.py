@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.channels.server import ServedChannel
     from amqp_sansio.engine.client import ClientConnection
     from amqp_sansio.engine.connection import Connection
-    from amqp_sansio.engine.demarcation import xid
     from amqp_sansio.engine.observer import Observed, Observer
     from amqp_sansio.engine.server import ServerConnection
     from amqp_sansio.engine.session import Session
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     )
     from amqp_sansio.kernel.serials import RangeSet
     from amqp_sansio.limits import Limits
+    from amqp_sansio.spec.xids import xid
 
 __version__ = VERSION
 """The version of the library."""
@@ -113,7 +113,7 @@ _HOMES: Final = {
     "engine.server": "ServerConnection",
     "engine.session": "Session",
     "engine.transactions": "Dtx Tx",
-    "engine.demarcation": "xid",
+    "spec.xids": "xid",
     "errors": "AmqpError CapabilityMissing ChannelClosedError ConnectionClosedError DecodeError EncodeError FlowStopped "
     "HeaderError LimitError LocalProtocolError NoCredit SessionDetachedError StaleDelivery",
     "kernel.serials": "RangeSet",

@@ -16,13 +16,13 @@ from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.errors import ConnectFailed, ConnectionLost, MessageReturned, SessionFailed, SessionLost, SharedSessionFailed
 from amqp_sansio.events import AttachRequested, Origin
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.spec.xids import xid
 
 QUICK = RetryPolicy(attempts=40, first=0.02, factor=1.0, jitter=0.0, give_up=10.0)
 

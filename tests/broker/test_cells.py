@@ -21,7 +21,7 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
 from amqp_sansio.broker.transactions import standing
 from amqp_sansio.config import ErrorCodes
-from amqp_sansio.engine.demarcation import demarcation_of, key_of
+from amqp_sansio.engine.demarcation import demarcation_of
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec import dtx, exchange, message, queue
@@ -30,6 +30,7 @@ from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import XaResult, Xid
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties
 from amqp_sansio.spec.values import Map
+from amqp_sansio.spec.xids import key_of
 from amqp_sansio.tables import branch as b
 from amqp_sansio.tables import demarcation as d
 from amqp_sansio.tables.branch import Phase, Relation

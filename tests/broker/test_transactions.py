@@ -27,13 +27,13 @@ from amqp_sansio.broker.model.message import ACQUIRED, GONE
 from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.broker.transactions import HEURISTICS, Branch, InDoubtBranch, Work, standing, xid_of
 from amqp_sansio.config import ErrorCodes
-from amqp_sansio.engine.demarcation import key_of
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.spec.xids import key_of
 from amqp_sansio.tables import branch as b
 from amqp_sansio.tables.branch import ACTIVE_ELSEWHERE, ACTIVE_HERE, ACTIVE_SUSPENDED, IDLE, UNKNOWN, Phase, Relation
 

@@ -64,7 +64,7 @@ REVIEWED = {
     "broker/broker.py": "the broker, and each of its connections, which it serves in turn",
     "broker/fronts/sessions/commands.py": "what each command of a session does: one function for each, and the table of them",
     "broker/fronts/sessions/holder.py": "a session that the broker holds: its publishes, subscriptions and answers",
-    "broker/transactions.py": "the work of a transaction, and the coordinator that keeps the branches of a virtual host",
+    "broker/transactions.py": "transactions: their work, the branches of a virtual host, and the commands about them",
     "broker/model/exchange.py": "an exchange and its bindings, and each of the types, which index them",
     "broker/model/host.py": "a virtual host: the commands that change its exchanges and queues, and the effects of their ends",
     "broker/model/message.py": "a message, its header and its entries on queues",

@@ -15,13 +15,13 @@ from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.spec import exchange, queue
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.spec.xids import xid
 
 
 class Written(Session):

@@ -10,11 +10,11 @@ from tests.conversation.stage import Stage, staged
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.session_core import SessionCore
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase
 from amqp_sansio.errors import BranchFailed, LocalProtocolError, SessionFailed, TransactionFailed
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.xids import xid
 
 XID = xid(1, b"global", b"branch")
 

@@ -9,7 +9,6 @@ from tests.builds import wrong_type
 from tests.carriers import attached_session
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transactions import Dtx
 from amqp_sansio.errors import EncodeError, LocalProtocolError, SessionDetachedError
@@ -27,6 +26,7 @@ from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.xids import xid
 
 X = xid(1, b"global", b"branch")
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.two_phase import Action, Ask, Decide, Decision, TwoPhase, presumed_aborts
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, TransactionOutcome
 from amqp_sansio.spec import dtx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.xids import xid
 
 A, B, C = (xid(0, b"g", name) for name in (b"a", b"b", b"c"))
 COMMITTED, ROLLED_BACK, UNKNOWN = TransactionOutcome

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amqp_sansio.engine.demarcation import key_of, xid
 from amqp_sansio.engine.two_phase import Action, Decide, Decision, TwoPhase, presumed_aborts
 from amqp_sansio.events import TransactionOutcome
 from amqp_sansio.spec import dtx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.xids import key_of, xid
 
 OK, RDONLY = XaStatus.XA_OK, XaStatus.XA_RDONLY
 COMMITTED, ROLLED_BACK, UNKNOWN = TransactionOutcome

@@ -25,7 +25,6 @@ from amqp_sansio.captures.conversation import observers
 from amqp_sansio.captures.rows import transcript
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import RetryPolicy
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.errors import ConnectFailed, MessageReturned, SessionFailed, SessionLost
 from amqp_sansio.events import ConnectionOpened, Event
 from amqp_sansio.spec import exchange, queue
@@ -33,6 +32,7 @@ from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import Uint8
+from amqp_sansio.spec.xids import xid
 from tools.interop.broker_j import BrokerJ
 from tools.interop.peers import CACHE
 from tools.interop.recording import Recording

@@ -17,7 +17,7 @@ from amqp_sansio.adapters.store import Store
 from amqp_sansio.broker import Broker
 from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE
 from amqp_sansio.captures.columns.replay import ConnectionReplay
-from amqp_sansio.engine.demarcation import key_of
+from amqp_sansio.spec.xids import key_of
 
 FOLDERS = sorted((scene.DATA / "kept").iterdir())
 

@@ -18,11 +18,11 @@ from tests.broker.stage import Actor, Stage
 from tests.properties.minds import Branch, Mind
 
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.engine.demarcation import key_of, xid
 from amqp_sansio.events import BranchesRecovered, Event, TransferReceived
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import FlowMode
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.xids import key_of, xid
 
 QUEUES = ("red", "blue")
 PATIENCE = 3000  # seconds that a branch may take: more than pass before everybody leaves

@@ -11,12 +11,12 @@ from tests.broker.harness import Client, World
 
 from amqp_sansio import RangeSet, Session
 from amqp_sansio.broker import Broker, BrokerConfig, Entry, decode_entry, encode_entry
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, TransferReceived
 from amqp_sansio.spec import dtx, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.spec.xids import xid
 
 CONFIG: Final = BrokerConfig(journal=True)
 BRANCHES: Final = {"from": xid(1, b"transfer", b"from"), "to": xid(1, b"transfer", b"to")}

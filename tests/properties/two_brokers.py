@@ -15,7 +15,6 @@ from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.journal import Entry
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase, presumed_aborts
 from amqp_sansio.errors import SessionDetachedError
@@ -32,6 +31,7 @@ from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.spec.xids import xid
 
 FORMAT = 7  # by which the manager knows its own branches
 JOURNAL = BrokerConfig(journal=True)

@@ -29,8 +29,8 @@ from amqp_sansio.broker.journal import (
     SessionLeft,
     Unbound,
 )
-from amqp_sansio.engine.demarcation import XidKey
 from amqp_sansio.errors import RestoreError
+from amqp_sansio.spec.xids import XidKey
 
 
 class HostLedger:

@@ -16,11 +16,11 @@ from typing import ClassVar, Final
 
 import attrs
 
-from amqp_sansio.engine.demarcation import XidKey
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import whole
 from amqp_sansio.kernel.value import Value as Fields
 from amqp_sansio.spec.values import Map, Value
+from amqp_sansio.spec.xids import XidKey
 
 FIRST_FORM: Final = "sessions"
 """The form of all messages in entries and snapshots of version 1, which lacks the field."""

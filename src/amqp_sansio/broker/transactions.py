@@ -1,4 +1,4 @@
-"""The work that a transaction holds back, and the coordinator of a virtual host, which keeps branches of distributed ones.
+"""Transactions: the work that one holds back, the coordinator that keeps the branches of a virtual host, and their commands.
 
 Work is publishes that are not visible yet, and accepts that have not yet removed messages from queues.
 """
@@ -12,17 +12,20 @@ from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import CONDITIONS, NO_XID, Condition, Refused
 from amqp_sansio.broker.journal import BranchDecided, BranchEnded, BranchPrepared, Journal, Operation
 from amqp_sansio.broker.model.subscribers import Owner
-from amqp_sansio.engine.demarcation import XidKey, key_of, show
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.errors.core import many
+from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.kernel.timers import Countdowns
 from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.codes import XaStatus
-from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult, Xid
+from amqp_sansio.spec.xids import XidKey, key_of, show
 from amqp_sansio.tables import branch as table
 from amqp_sansio.tables.branch import UNKNOWN, Cell, Effect, Fault, Phase, Relation, Standing
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder, Unsettled  # noqa: F401  # in quotes below
     from amqp_sansio.broker.model.message import Message, QueueEntry
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.model.queueing import HostMessages
@@ -573,3 +576,143 @@ class Coordinator:
 def condition_of(fault: Fault, verb: str) -> Condition:
     """Returns the model's condition for a fault of the table."""
     return CONDITIONS[f"dtx.{table.command(verb)}: {fault.name}"]
+
+
+# --- the commands of sessions ---------------------------------------------------------------------------------------------
+
+SPARE_RANGES: Final = 16
+"""How many ranges `accepted` may have, beyond twice the transfers, before empty ones are dropped."""
+
+
+class ProvisionalAccepts(ById["Unsettled"]):
+    """Transfers by id that the session has accepted in a local transaction at least once, and not settled yet.
+
+    A rollback leaves them here, and an accept costs only the ranges that it names: a client that repeatedly accepts everything
+    and rolls back makes the broker look at each transfer once.
+    """
+
+    __slots__ = ("accepted",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.accepted: Final = MutableRangeSet()
+        """The ids that the open transaction has accepted, and possibly others that are not here."""
+
+    def accept(self, ids: RangeSet) -> None:
+        """Records accepts of the open transaction for ids that are here."""
+        accepted = self.accepted
+        accepted.update(ids)
+        if accepted.range_count > 2 * len(self) + SPARE_RANGES:
+            here = self.ids.common(accepted.freeze())
+            accepted.clear()
+            accepted.update(here)
+
+    def accepted_ids(self) -> RangeSet:
+        """Returns the ids that the open transaction removes from their queues if committed."""
+        return self.ids.common(self.accepted.freeze())
+
+    def entries(self) -> list[QueueEntry]:
+        """Returns their messages."""
+        return [self[id].entry for id in self.among(self.accepted.freeze())]
+
+    def commit(self) -> None:
+        """Settles what the transaction has accepted, and starts the next one."""
+        self.take(self.accepted.freeze())
+        self.accepted.clear()
+
+    def rollback(self) -> None:
+        """Forgets the accepts of the transaction; the transfers stay."""
+        self.accepted.clear()
+
+    def clear(self) -> None:
+        """Drops all transfers."""
+        super().clear()
+        self.accepted.clear()
+
+
+def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:
+    """Executes tx.select: from now on transfers and accepts wait for commit."""
+    if holder.tx is None:
+        holder.tx = Work(holder.site.host, holder.broker.limits, holder.provisional)
+    holder.complete(id)
+
+
+def tx_commit(holder: SessionHolder, id: int, command: tx.Commit) -> None:
+    """Executes tx.commit: applies the transaction, and begins the next."""
+    provisional = holder.provisional
+    number = holder.tx.commit(taken=provisional.entries()) if holder.tx is not None else 0
+    provisional.commit()
+    holder.complete_after(number, id)
+
+
+def tx_rollback(holder: SessionHolder, id: int, command: tx.Rollback) -> None:
+    """Executes tx.rollback: discards the transaction; accepted messages are acquired and unaccepted again."""
+    if holder.tx is not None:
+        holder.tx.rollback(False)
+    holder.provisional.rollback()
+    holder.complete(id)
+
+
+def dtx_select(holder: SessionHolder, id: int, command: dtx.Select) -> None:
+    """Executes dtx.select: the session may work on branches."""
+    holder.complete(id)
+
+
+def _answer(holder: SessionHolder, id: int, outcome: DtxAnswer) -> None:
+    holder.result_after(outcome.journal, id, XaResult(outcome.status))
+
+
+def dtx_start(holder: SessionHolder, id: int, command: dtx.Start) -> None:
+    """Executes dtx.start."""
+    _answer(holder, id, holder.site.coordinator.start(holder.owner, command.xid, command.join, command.resume, holder.key[1]))
+
+
+def dtx_end(holder: SessionHolder, id: int, command: dtx.End) -> None:
+    """Executes dtx.end."""
+    _answer(holder, id, holder.site.coordinator.end(holder.owner, command.xid, command.suspend, command.fail))
+
+
+def dtx_prepare(holder: SessionHolder, id: int, command: dtx.Prepare) -> None:
+    """Executes dtx.prepare."""
+    _answer(holder, id, holder.site.coordinator.prepare(command.xid))
+
+
+def dtx_commit(holder: SessionHolder, id: int, command: dtx.Commit) -> None:
+    """Executes dtx.commit."""
+    _answer(holder, id, holder.site.coordinator.commit(command.xid, command.one_phase))
+
+
+def dtx_rollback(holder: SessionHolder, id: int, command: dtx.Rollback) -> None:
+    """Executes dtx.rollback."""
+    _answer(holder, id, holder.site.coordinator.rollback(command.xid))
+
+
+def dtx_forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
+    """Executes dtx.forget."""
+    holder.complete_after(holder.site.coordinator.forget(command.xid), id)
+
+
+def dtx_recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
+    """Executes dtx.recover, with as many branches as fit into one frame; the client asks again when it has resolved them."""
+    xids = holder.site.coordinator.recover(holder.frame_octets, _identity_for(holder))
+    while xids and not holder.fits(RecoverResult(xids)):
+        xids = xids[: len(xids) // 2]
+    holder.result(id, RecoverResult(xids))
+
+
+def dtx_get_timeout(holder: SessionHolder, id: int, command: dtx.GetTimeout) -> None:
+    """Executes dtx.get-timeout."""
+    holder.result(id, GetTimeoutResult(holder.site.coordinator.get_timeout(command.xid)))
+
+
+def dtx_set_timeout(holder: SessionHolder, id: int, command: dtx.SetTimeout) -> None:
+    """Executes dtx.set-timeout."""
+    holder.site.coordinator.set_timeout(command.xid, command.timeout)
+    holder.complete(id)
+
+
+def _identity_for(holder: SessionHolder) -> str | None:
+    """Returns the identity whose branches the session may see; None: all."""
+    guard = holder.broker._guard
+    host, identity, _ = holder.key
+    return None if guard is None or guard.manages(identity, host) else identity

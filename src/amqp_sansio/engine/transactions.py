@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.demarcation import check_xid
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.serials import TOP, whole
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.xids import check_xid
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.connection import CommandId

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from amqp_sansio.engine.demarcation import key_in, key_of
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, TransactionOutcome
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.spec import dtx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode, XaStatus
+from amqp_sansio.spec.xids import key_in, key_of
 from amqp_sansio.tables import two_phase as rows
 
 Course: TypeAlias = Literal["voting", "alone", "deciding", "committing", "rolling back"]

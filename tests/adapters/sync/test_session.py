@@ -17,12 +17,12 @@ from amqp_sansio.adapters.sync.turns import Turn
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.spec.xids import xid
 
 XID = xid(1, b"global", b"branch")
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.engine.demarcation import key_of, xid
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.spark.live.identity import (
     FORMAT,
@@ -23,6 +22,7 @@ from amqp_sansio.spark.live.identity import (
     unseen,
     word,
 )
+from amqp_sansio.spec.xids import key_of, xid
 
 OWNERS = st.binary(min_size=16, max_size=16)
 

@@ -15,10 +15,10 @@ from os import urandom
 from pathlib import Path
 from typing import Final
 
-from amqp_sansio.engine.demarcation import key_of, xid
 from amqp_sansio.spark.errors import LiveSetupError
 from amqp_sansio.spark.live.disk import get_json, put_json
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.xids import key_of, xid
 
 FORMAT: Final = 0x53504B31
 """"SPK1": branches of this package's Spark source and sink."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, FlowMode
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.xids import xid
 from amqp_sansio.testing.simulation.ledger import Item, MessageGroup
 from amqp_sansio.testing.simulation.plan import Step
 from amqp_sansio.testing.simulation.session_model import ENDLESS, Allowance, Branch, Tenure

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.demarcation import key_of
 from amqp_sansio.events import BranchesRecovered
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.xids import key_of
 from amqp_sansio.testing.simulation.actions import DURABLE, QUEUES
 from amqp_sansio.testing.simulation.manager import FORMAT
 from amqp_sansio.testing.simulation.outcome import DEADLOCK, DOUBT, LOST, demand

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from amqp_sansio.engine.demarcation import xid
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase, presumed_aborts
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, TransactionOutcome
 from amqp_sansio.spec.codes import DeliveryMode, FlowMode, XaStatus
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.xids import xid
 from amqp_sansio.testing.simulation.actions import begin, take
 from amqp_sansio.testing.simulation.ledger import MessageGroup
 from amqp_sansio.testing.simulation.outcome import ATOMICITY, demand

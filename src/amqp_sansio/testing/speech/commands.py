@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import ClassVar, Final
 
 from amqp_sansio.dialects import DEFAULT
-from amqp_sansio.engine.demarcation import Demarcation, XidKey
+from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.grammar import transactions
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
@@ -18,6 +18,7 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.execution import Exception_, Result, Sync
 from amqp_sansio.spec.message import Acquired, DeliveryProperties
+from amqp_sansio.spec.xids import XidKey
 from amqp_sansio.testing.speech.step import Said, Speaker, Step
 from amqp_sansio.testing.speech.word_encoder import NONE, OTHER, Setting, Voice, by_verb, speaker_of, verb_of
 from amqp_sansio.wire.layouts.layout import encode_headers

@@ -14,10 +14,10 @@ from tests.broker.restarts import JOURNAL, again, consume, declared, publish, re
 from amqp_sansio import ClientConfig, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.commands import SPARE_RANGES, ProvisionalAccepts
 from amqp_sansio.broker.fronts.sessions.holder import SessionConsumer, Since, Unsettled
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.transactions import SPARE_RANGES, ProvisionalAccepts
 from amqp_sansio.config import Accepted, Challenge, ErrorCodes, Profile, Rejected, ServerExchange
 from amqp_sansio.events import (
     CommandReceived,

@@ -8,30 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from amqp_sansio.broker import conditions
+from amqp_sansio.broker import conditions, transactions
 from amqp_sansio.broker.access import Kind, Request, Verb
 from amqp_sansio.broker.conditions import ACCESS_DENIED, Condition, Refused
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
-from amqp_sansio.broker.transactions import Work
-from amqp_sansio.engine.demarcation import key_of, show
 from amqp_sansio.engine.subscription import Subscriber
-from amqp_sansio.events import CommandReceived
-from amqp_sansio.kernel.serials import EMPTY, ById, MutableRangeSet, RangeSet
-from amqp_sansio.spec import dtx, exchange, execution, file, message, queue, stream, tx
+from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
+from amqp_sansio.spec import dtx, exchange, file, message, queue, stream, tx
 from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import Map, Value
+from amqp_sansio.spec.xids import key_of, show
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.access import Guard
-    from amqp_sansio.broker.fronts.sessions.holder import SessionConsumer, SessionHolder, Unsettled  # noqa: F401  # in quotes below
+    from amqp_sansio.broker.fronts.sessions.holder import SessionConsumer, SessionHolder
     from amqp_sansio.broker.model.host import VirtualHost
     from amqp_sansio.broker.model.message import QueueEntry
-    from amqp_sansio.broker.transactions import DtxAnswer
 
 
 # --- class message --------------------------------------------------------------------------------------------------------
@@ -333,139 +328,6 @@ def bound_result(
     )
 
 
-# --- classes tx and dtx ---------------------------------------------------------------------------------------------------
-
-SPARE_RANGES: Final = 16
-"""How many ranges `accepted` may have, beyond twice the transfers, before empty ones are dropped."""
-
-
-class ProvisionalAccepts(ById["Unsettled"]):
-    """Transfers by id that the session has accepted in a local transaction at least once, and not settled yet.
-
-    A rollback leaves them here, and an accept costs only the ranges that it names: a client that repeatedly accepts everything
-    and rolls back makes the broker look at each transfer once.
-    """
-
-    __slots__ = ("accepted",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.accepted: Final = MutableRangeSet()
-        """The ids that the open transaction has accepted, and possibly others that are not here."""
-
-    def accept(self, ids: RangeSet) -> None:
-        """Records accepts of the open transaction for ids that are here."""
-        accepted = self.accepted
-        accepted.update(ids)
-        if accepted.range_count > 2 * len(self) + SPARE_RANGES:
-            here = self.ids.common(accepted.freeze())
-            accepted.clear()
-            accepted.update(here)
-
-    def accepted_ids(self) -> RangeSet:
-        """Returns the ids that the open transaction removes from their queues if committed."""
-        return self.ids.common(self.accepted.freeze())
-
-    def entries(self) -> list[QueueEntry]:
-        """Returns their messages."""
-        return [self[id].entry for id in self.among(self.accepted.freeze())]
-
-    def commit(self) -> None:
-        """Settles what the transaction has accepted, and starts the next one."""
-        self.take(self.accepted.freeze())
-        self.accepted.clear()
-
-    def rollback(self) -> None:
-        """Forgets the accepts of the transaction; the transfers stay."""
-        self.accepted.clear()
-
-    def clear(self) -> None:
-        """Drops all transfers."""
-        super().clear()
-        self.accepted.clear()
-
-
-def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:
-    """Executes tx.select: from now on transfers and accepts wait for commit."""
-    if holder.tx is None:
-        holder.tx = Work(holder.site.host, holder.broker.limits, holder.provisional)
-    holder.complete(id)
-
-
-def tx_commit(holder: SessionHolder, id: int, command: tx.Commit) -> None:
-    """Executes tx.commit: applies the transaction, and begins the next."""
-    provisional = holder.provisional
-    number = holder.tx.commit(taken=provisional.entries()) if holder.tx is not None else 0
-    provisional.commit()
-    holder.complete_after(number, id)
-
-
-def tx_rollback(holder: SessionHolder, id: int, command: tx.Rollback) -> None:
-    """Executes tx.rollback: discards the transaction; accepted messages are acquired and unaccepted again."""
-    if holder.tx is not None:
-        holder.tx.rollback(False)
-    holder.provisional.rollback()
-    holder.complete(id)
-
-
-def dtx_select(holder: SessionHolder, id: int, command: dtx.Select) -> None:
-    """Executes dtx.select: the session may work on branches."""
-    holder.complete(id)
-
-
-def _answer(holder: SessionHolder, id: int, outcome: DtxAnswer) -> None:
-    holder.result_after(outcome.journal, id, XaResult(outcome.status))
-
-
-def start(holder: SessionHolder, id: int, command: dtx.Start) -> None:
-    """Executes dtx.start."""
-    _answer(holder, id, holder.site.coordinator.start(holder.owner, command.xid, command.join, command.resume, holder.key[1]))
-
-
-def end(holder: SessionHolder, id: int, command: dtx.End) -> None:
-    """Executes dtx.end."""
-    _answer(holder, id, holder.site.coordinator.end(holder.owner, command.xid, command.suspend, command.fail))
-
-
-def prepare(holder: SessionHolder, id: int, command: dtx.Prepare) -> None:
-    """Executes dtx.prepare."""
-    _answer(holder, id, holder.site.coordinator.prepare(command.xid))
-
-
-def commit(holder: SessionHolder, id: int, command: dtx.Commit) -> None:
-    """Executes dtx.commit."""
-    _answer(holder, id, holder.site.coordinator.commit(command.xid, command.one_phase))
-
-
-def rollback(holder: SessionHolder, id: int, command: dtx.Rollback) -> None:
-    """Executes dtx.rollback."""
-    _answer(holder, id, holder.site.coordinator.rollback(command.xid))
-
-
-def forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
-    """Executes dtx.forget."""
-    holder.complete_after(holder.site.coordinator.forget(command.xid), id)
-
-
-def recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
-    """Executes dtx.recover, with as many branches as fit into one frame; the client asks again when it has resolved them."""
-    xids = holder.site.coordinator.recover(holder.frame_octets, recoverer(holder))
-    while xids and not holder.fits(RecoverResult(xids)):
-        xids = xids[: len(xids) // 2]
-    holder.result(id, RecoverResult(xids))
-
-
-def get_timeout(holder: SessionHolder, id: int, command: dtx.GetTimeout) -> None:
-    """Executes dtx.get-timeout."""
-    holder.result(id, GetTimeoutResult(holder.site.coordinator.get_timeout(command.xid)))
-
-
-def set_timeout(holder: SessionHolder, id: int, command: dtx.SetTimeout) -> None:
-    """Executes dtx.set-timeout."""
-    holder.site.coordinator.set_timeout(command.xid, command.timeout)
-    holder.complete(id)
-
-
 # --- all of them ----------------------------------------------------------------------------------------------------------
 
 COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] = {  # Any: each row takes its own command
@@ -490,39 +352,21 @@ COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] 
     exchange.Bind: bind,
     exchange.Unbind: unbind,
     exchange.Bound: bound,
-    tx.Select: tx_select,
-    tx.Commit: tx_commit,
-    tx.Rollback: tx_rollback,
-    dtx.Select: dtx_select,
-    dtx.Start: start,
-    dtx.End: end,
-    dtx.Prepare: prepare,
-    dtx.Commit: commit,
-    dtx.Rollback: rollback,
-    dtx.Forget: forget,
-    dtx.Recover: recover,
-    dtx.GetTimeout: get_timeout,
-    dtx.SetTimeout: set_timeout,
+    tx.Select: transactions.tx_select,
+    tx.Commit: transactions.tx_commit,
+    tx.Rollback: transactions.tx_rollback,
+    dtx.Select: transactions.dtx_select,
+    dtx.Start: transactions.dtx_start,
+    dtx.End: transactions.dtx_end,
+    dtx.Prepare: transactions.dtx_prepare,
+    dtx.Commit: transactions.dtx_commit,
+    dtx.Rollback: transactions.dtx_rollback,
+    dtx.Forget: transactions.dtx_forget,
+    dtx.Recover: transactions.dtx_recover,
+    dtx.GetTimeout: transactions.dtx_get_timeout,
+    dtx.SetTimeout: transactions.dtx_set_timeout,
 }
 """The handler of each command."""
-
-
-def execute(holder: SessionHolder, event: CommandReceived) -> None:
-    """Executes a command and answers it, or refuses it, which ends the session."""
-    command = event.command
-    does = COMMANDS.get(type(command))
-    guard = holder.broker._guard
-    try:
-        if guard is not None:
-            demand(guard, holder, command)
-        if does is not None:
-            does(holder, event.id, command)
-            return
-    except Refused as refused:
-        holder.refuse(event.id, refused)
-        return
-    if type(command) is not execution.Sync:  # the engine completes it when all before it is complete
-        holder.fail(event.id, ErrorCode.NOT_IMPLEMENTED, f"{command.VERB} is not implemented")
 
 
 # --- rights ---------------------------------------------------------------------------------------------------------------
@@ -652,10 +496,3 @@ def _demand_branch(guard: Guard, holder: SessionHolder, command: Any) -> None:
     if (branch is None or branch.identity != identity) and not guard.manages(identity, host):
         who = repr(identity) if identity else "anonymous"
         raise Refused(ACCESS_DENIED, why=f"{who} may not manage branch {show(key_of(command.xid))}, which it did not begin")
-
-
-def recoverer(holder: SessionHolder) -> str | None:
-    """Returns the identity whose branches the session may see; None: all."""
-    guard = holder.broker._guard
-    host, identity, _ = holder.key
-    return None if guard is None or guard.manages(identity, host) else identity

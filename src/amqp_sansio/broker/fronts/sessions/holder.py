@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
 from amqp_sansio.broker.fronts.front import Holder, Service
-from amqp_sansio.broker.fronts.sessions.commands import ProvisionalAccepts, execute
+from amqp_sansio.broker.fronts.sessions.commands import COMMANDS, demand
 from amqp_sansio.broker.fronts.sessions.error_column import code_of, field_index_of
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.queueing import DROPPED, IMMEDIATE, UNROUTABLE, Rejection
 from amqp_sansio.broker.model.subscribers import SESSION, Owner, published_by
+from amqp_sansio.broker.transactions import ProvisionalAccepts
 from amqp_sansio.engine.inbound import complete_one, parts
 from amqp_sansio.engine.outbound import prepare, say, transfer
 from amqp_sansio.engine.server import ServerConnection
@@ -34,7 +35,7 @@ from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import ErrorCode, RejectCode
-from amqp_sansio.spec.execution import Result
+from amqp_sansio.spec.execution import Result, Sync
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 
 if TYPE_CHECKING:
@@ -802,6 +803,24 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
         broker._journals.after(number, lambda: holder.accept(id))
     else:
         holder.accept(id)
+
+
+def execute(holder: SessionHolder, event: CommandReceived) -> None:
+    """Executes a command and answers it, or refuses it, which ends the session."""
+    command = event.command
+    does = COMMANDS.get(type(command))
+    guard = holder.broker._guard
+    try:
+        if guard is not None:
+            demand(guard, holder, command)
+        if does is not None:
+            does(holder, event.id, command)
+            return
+    except Refused as refused:
+        holder.refuse(event.id, refused)
+        return
+    if type(command) is not Sync:  # the engine completes it when all before it is complete
+        holder.fail(event.id, ErrorCode.NOT_IMPLEMENTED, f"{command.VERB} is not implemented")
 
 
 # --- the sessions of a connection -----------------------------------------------------------------------------------------
