@@ -278,7 +278,8 @@ LONG: Final = {
     " writes the command, by the same files as in the walks before and after this one; between them four of its own carry it"
     " out: the session, the branches, the queues' room, and the loop around them.",
     "A packet to a row": "three tasks: four files find the packet's connection and its place in the stream,"
-    " eight read and judge it as an observer does, down to the values in its header, and two record it.",
+    " eight read and judge it as an observer does, down to the values in its header, and two record it."
+    " No two of them are one thing.",
 }
 """The reason why a walk has more than `MOST` files."""
 

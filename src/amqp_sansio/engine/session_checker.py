@@ -546,14 +546,15 @@ class SessionChecker(Checker):
     def _command(self, speaker: Speaker, assembly: Assembly) -> None:
         layout = self._layout
         payload = assembly.payload
-        verb = verb_of(layout, "command", payload)
         command: Command | None = None
-        sync = len(payload) > 3 and payload[2] > 0 and bool(payload[3] & _SYNC)
         error: DecodeError | None = None
         cached = self._commands.get(payload)
         if cached is not None:
             command, sync = cached
+            verb = command.VERB
         else:
+            verb = verb_of(layout, "command", payload)
+            sync = len(payload) > 3 and payload[2] > 0 and bool(payload[3] & _SYNC)
             try:
                 command, sync = layout.decode_command(payload, 0, len(payload), self._reading)
             except DecodeError as caught:
