@@ -371,7 +371,7 @@ class Observer:
         """Speakers whose first frame after a gap had to be searched for.  It is reported later than it was sent, like all up to
         the offset kept here, at which the search was certain; 0 before."""
         self._incomplete_view = True
-        """What `Checker.set_incomplete_view` was told last; True at first, because the state of a former checker may say so."""
+        """The last argument of `Checker.set_incomplete_view`; True at first, because the state of an earlier one may say so."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
 

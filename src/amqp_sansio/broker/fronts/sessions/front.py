@@ -314,9 +314,9 @@ class Throttle:
         self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
         """The queues that each session waits for."""
         self.owing: Final[dict[SessionHolder, None]] = {}
-        """Sessions that may resume and cannot be told: as much is kept for replay as the limit allows."""
+        """Sessions that may resume, but to which nothing can be sent yet: they keep as much for replay as the limit allows."""
         self._told: Final[dict[SessionHolder, bool]] = {}
-        """What each session was told last, of those that ever were stopped: True to stop, False to resume."""
+        """The last word to each session that was ever stopped: True to stop, False to resume."""
 
     def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
         """Records that the session published into these queues; stops it if one is too long."""
@@ -361,7 +361,7 @@ class Throttle:
                 holder.wait_for_replay()
 
     def attached(self, holder: SessionHolder) -> None:
-        """Resumes a session that could not be told so while it was detached."""
+        """Resumes a session whose queues became short enough while it was detached."""
         if holder not in self._waiting:
             self._resume(holder)
 
