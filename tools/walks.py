@@ -274,9 +274,6 @@ CLIMBS: Final = {
 }
 """The reason for each call back up, by callee."""
 LONG: Final = {
-    "Prepare, at the broker": "a broker reads the command as the client reads its result, and writes the result as the client"
-    " writes the command, by the same files as in the walks before and after this one; between them four of its own carry it"
-    " out: the session, the branches, the queues' room, and the loop around them.",
     "A packet to a row": "three tasks: four files find the packet's connection and its place in the stream,"
     " eight read and judge it as an observer does, down to the values in its header, and two record it."
     " No two of them are one thing.",

@@ -11,7 +11,6 @@ _WRITE = {
     "array": "encode_array",
     "fragments": "encode_array",
     "texts": "encode_texts",
-    "struct32": "encode_struct32",
     "sequence-set": "encode_set",
     "byte-ranges": "encode_byte_ranges",
 }
@@ -40,6 +39,8 @@ def pieces_of(field: Field, name: str, kind: str) -> tuple[list[str], list[str]]
         return first, [f"OCTET[len({source})]" if width == 1 else f"put_u32(len({source}))", source]
     if kind == "uuid":
         return [], [f'{name}.int.to_bytes(16, "big")']
+    if kind == "struct32":  # without a call of `encode_struct32` for each
+        return [], [f"(STRUCT_WRITERS.get(type({name})) or encode_struct32)({name})"]
     if kind in _WRITE:
         return [], [f"{_WRITE[kind]}({name})"]
     return [], [f"write_{function(*kind.split('.'))}({name})"]

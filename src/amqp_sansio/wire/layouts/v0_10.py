@@ -12,7 +12,7 @@ from amqp_sansio.spec import connection, dtx, exchange, execution, file, message
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import Array, Map
 from amqp_sansio.wire.codec import Reading
-from amqp_sansio.wire.encoding import SHORT, encode_array, encode_map, encode_set, encode_struct32, put_short
+from amqp_sansio.wire.encoding import SHORT, STRUCT_WRITERS, encode_array, encode_map, encode_set, encode_struct32, put_short
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import CommandReader, CommandWriter, ControlReader, ControlWriter, Layout
 from amqp_sansio.wire.primitives import OCTET, OCTET_OF, put_command_head, put_control_head, put_u16, put_u32, u16, u32
@@ -142,7 +142,7 @@ def write_execution_result(c: execution.Result, sync: bool) -> bytes:
     v_value = c.value
     if v_value is not None:
         flags |= 0x0200
-        content += encode_struct32(v_value)
+        content += (STRUCT_WRITERS.get(type(v_value)) or encode_struct32)(v_value)
     return put_command_head(0x0302, 1, sync, flags) + content
 
 
