@@ -1,6 +1,6 @@
-"""Executes the commands of sessions, except transfers: changes the model at once, and answers once that is journalled.
+"""What the commands of sessions do, except transfers: each changes the model at once, and is answered once that is journalled.
 
-The engine has refused those that are illegal in the session's state.
+Those of classes tx and dtx are in `broker.transactions`.  The engine has refused those that are illegal in the session's state.
 """
 
 from __future__ import annotations
