@@ -415,7 +415,7 @@ def check_command(session: Session, command: Command, header: bool = False, octe
         return say_content(session, command, header, octets)
     check = _CHECKS.get(type(command))
     effect = check(session, command) if check is not None else None
-    if not command.RESULT and not isinstance(command, COMMANDS):
+    if not command.RESULT and check is not demarcation.check:  # those of classes tx and dtx are recorded, too
         return effect
 
     def asked(id: int) -> None:
