@@ -224,7 +224,7 @@ def test_what_cannot_be_stored_never_counts(error: Exception, tmp_path: Path) ->
         assert str(error) in world.failures[0]
         assert world.writer.full
         await world.writer.finish()
-        assert world.store.snapshots == []  # it would hold what nobody was told
+        assert world.store.snapshots == []  # it would hold changes that no client has an answer for
 
     run(main)
     assert restored(tmp_path) == 1

@@ -1,4 +1,4 @@
-"""Accepting connections on asyncio: who is beyond a limit is refused at once, and a system without room is told of seldom."""
+"""Accepting connections on asyncio: beyond a limit the server refuses at once, and it seldom reports a system without room."""
 
 from __future__ import annotations
 

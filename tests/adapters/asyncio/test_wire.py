@@ -349,7 +349,7 @@ def test_a_caller_that_waits_alone_for_an_answer_can_be_cancelled() -> None:
             assert task.cancelled()
             assert asked.cancelled()
             async with session.subscribe("q") as messages:
-                assert await messages.receive() is not None  # it was said before
+                assert await messages.receive() is not None  # it went out before the cancel
             await session.publish("", "q", b"x")
 
     with Served() as served:

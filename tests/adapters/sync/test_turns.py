@@ -224,7 +224,7 @@ pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="no epoll h
 
 
 class Watched(Poller):
-    """Remembers what it is told to listen to."""
+    """Remembers the sockets that it should listen to."""
 
     def __init__(self, poke: socket.socket, connected: socket.socket) -> None:
         super().__init__(poke, connected)
@@ -269,7 +269,7 @@ def scene() -> Iterator[Scene]:
 
 
 def test_one_wait_after_the_other_changes_nothing_for_the_thread(scene: Scene) -> None:
-    """However often somebody in front listens: the thread is told once, and looks at its own pace."""
+    """However often somebody in front listens, the thread hears of it once, and looks at its own pace."""
     assert scene.handoff.look(False) is None
     for _ in range(100):
         scene.lead()

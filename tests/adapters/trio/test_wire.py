@@ -171,7 +171,7 @@ def test_a_cancelled_caller_waits_no_more() -> None:
 
 
 def test_what_the_socket_does_not_take_at_once_goes_out_later() -> None:
-    """However much is said at once: all of it arrives, in order."""
+    """However much the client sends at once, all of it arrives, in order."""
 
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
@@ -278,7 +278,7 @@ def test_a_cancelled_reader_gives_the_socket_back() -> None:
             answering.set()
             assert not wire._lent
             async with session.subscribe("q") as messages:
-                assert await messages.receive() is not None  # it was said before
+                assert await messages.receive() is not None  # it went out before the cancel
 
     with Served() as served:
         trio.run(main, served)

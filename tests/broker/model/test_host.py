@@ -517,7 +517,7 @@ LINGER = {"qpid.auto_delete_timeout": 5}
 
 
 def left(owned: bool, **more: bool) -> VirtualHost:
-    """Somebody had a queue for itself, or subscribed to it, and is no more; 100.0 was told after that."""
+    """The owner or subscriber of a queue is gone; afterwards the host heard that it is 100.0."""
     host = durable_host()
     owner = Owner(SESSION)
     host.declare_queue("q", "amq.fanout", exclusive=owned, auto_delete=True, arguments=LINGER, owner=owner, **more)

@@ -268,7 +268,7 @@ def written(client: Client, session: Session, destination: str, accept_mode: int
 
 @pytest.mark.parametrize("routable", [True, False])
 def test_without_accept_mode_the_answer_is_the_completion_alone(world: World, routable: bool) -> None:
-    """Deployed clients leave it out, and some end when they are told message.accept or message.reject."""
+    """Deployed clients leave it out, and some end when the broker sends them message.accept or message.reject."""
     client, session = world.session()
     done(client, session, queue.Declare("q"))
     for _ in range(3):

@@ -613,7 +613,7 @@ def test_what_need_not_be_settled_is_not_limited(world: World) -> None:
 
 
 def test_a_flush_does_not_wait_for_what_is_published_meanwhile() -> None:
-    """It pushes out what was there when it was said: whoever publishes without an end does not keep it from completing."""
+    """A flush pushes out what is there when it comes: a publisher without an end does not keep it from completing."""
     world = World()
     client, session = scene(world, 3)
     subscription = session.subscribe("q", "d")
