@@ -270,6 +270,11 @@ class BaseServer(Generic[G, S]):
         self._asking.pop(gone, None)
         gone.place.leave()
 
+    def _hear_out(self) -> None:
+        """Lets the host hear that its last clients are gone."""
+        while self.host.next_event() is not None:
+            pass
+
     # --- password checks, a few at once, so that no other client waits -------------------------------------------------------
 
     def _begin(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:

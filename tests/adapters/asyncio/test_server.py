@@ -268,6 +268,66 @@ def test_clients_that_are_there_at_the_end_hear_of_it() -> None:
         asyncio.run(main())
 
 
+@pytest.mark.parametrize("cancelled", [False, True], ids=["to its end", "cancelled"])
+def test_a_client_that_does_not_answer_the_end_of_tls_is_dropped_with_the_server(
+    cancelled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amqp_sansio.adapters.asyncio.server.QUIET_SECONDS", 1e-3)
+    monkeypatch.setattr("amqp_sansio.adapters.asyncio.server.CLOSE_SECONDS", 1000.0)
+    authority = trustme.CA()
+    here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.configure_trust(here)
+    authority.issue_cert("localhost").configure_cert(there)
+
+    def wrong(where: tuple[str, int]) -> ssl.SSLSocket:
+        """Somebody whom the server has told to go."""
+        connected = here.wrap_socket(socket.create_connection(where, PATIENCE), server_hostname="localhost")
+        connected.sendall(b"AMQP\0\0\x09\1")
+        while connected.recv(8):
+            pass
+        return connected
+
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0, tls=there) as server:
+            with await asyncio.to_thread(wrong, server.address):
+                transports = [each._transport for each in server._sockets.values() if each._transport is not None]
+                assert [each.is_closing() for each in transports] == [True]
+                closing = asyncio.create_task(server.close())
+                if cancelled:
+                    await asyncio.sleep(0)
+                    closing.cancel()
+                    async with asyncio.timeout(PATIENCE):
+                        while not closing.done() or server._sockets or broker.peers:
+                            await asyncio.sleep(0)
+                else:
+                    await closing
+                assert not broker.peers
+                assert server.admission.connections == 0
+
+    asyncio.run(main())
+
+
+def test_a_client_that_was_accepted_as_the_server_closes_is_not_left_behind() -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            admit, closing = server.admission.admit, []
+
+            def closes(address: object, now: float) -> object:
+                closing.append(asyncio.create_task(server.close()))
+                return admit(address, now)
+
+            with mock.patch.object(server.admission, "admit", closes):
+                reader, writer = await silent(server.address)
+                async with asyncio.timeout(PATIENCE):
+                    assert await reader.read() == b""
+                writer.close()
+            assert server.admission.connections == 0
+
+    asyncio.run(main())
+
+
 def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
     """The octets for a client whose socket is blocked stay at the broker, which then makes no more of them."""
 

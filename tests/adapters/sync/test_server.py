@@ -16,7 +16,7 @@ from unittest import mock
 import pytest
 import trustme
 from tests.adapters.conditions import PATIENCE, eventually
-from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
+from tests.adapters.hosts import Collector, attached, flood, patient, speak_on, subscribe_and_read_nothing
 from tests.adapters.sync.test_connection import there_and_back
 from tests.broker.attacker import BEAT, Attacker, assert_free, publish
 
@@ -110,6 +110,15 @@ def test_clients_that_are_there_at_the_end_hear_of_it() -> None:
         with connect("amqp://{}:{}/".format(*server.address)) as connection, connection.session() as session:
             server.close()
             session.sync()
+
+
+def test_the_broker_hears_of_the_end_of_clients_that_are_there_at_the_end() -> None:
+    broker = Broker()
+    with serve(broker, broker.connect, port=0) as server:
+        connected = attached(server.address)[0]
+        assert broker.peers
+    with connected:
+        assert not broker.peers
 
 
 def test_a_client_that_floods_is_read_as_fast_as_the_server_is() -> None:

@@ -102,6 +102,37 @@ def test_clients_that_are_there_at_the_end_hear_of_it() -> None:
     trio.run(main)
 
 
+def test_nobody_and_no_listener_is_left_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even a client that takes nothing of what waits for it."""
+    monkeypatch.setattr("amqp_sansio.adapters.trio.server.CLOSE_SECONDS", 1e-3)
+    listeners: list[trio.SocketListener] = []
+    opened = trio.open_tcp_listeners
+
+    async def noted(port: int, *, host: str) -> list[trio.SocketListener]:
+        listeners.extend(await opened(port, host=host))
+        return listeners
+
+    monkeypatch.setattr(trio, "open_tcp_listeners", noted)
+
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            async with connect("amqp://{}:{}/".format(*server.address)) as connection, connection.session() as session:
+                await session.execute(queue.Declare("q"))
+                for _ in range(200):
+                    await session.send("", "q", b"x" * 100_000)
+                await session.sync()
+            stuck = await trio.to_thread.run_sync(subscribe_and_read_nothing, server.address, "q", 200)
+            with trio.fail_after(PATIENCE):
+                while not any(peer.full for peer in broker.peers):
+                    await trio.lowlevel.checkpoint()
+        with stuck:
+            assert not broker.peers
+            assert [listener.socket.fileno() for listener in listeners] == [-1]
+
+    trio.run(main)
+
+
 def test_a_client_that_floods_is_read_as_fast_as_the_server_is() -> None:
     async def main() -> None:
         collector = Collector()

@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -84,16 +85,19 @@ class Server(BaseServer[G, "_Socket[G]"]):
 
     async def close(self) -> None:
         """Stops listening, and closes every socket once its octets are written."""
-        await self._stop_accepting()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._stop_checks()
-        for each in self._open_ones():
-            each.close()
-        await self._all_over()
-        for each in self._open_ones():
-            each.abort()
-        await asyncio.sleep(0)
+        try:
+            await self._stop_accepting()
+            if self._timer is not None:
+                self._timer.cancel()
+            self._stop_checks()
+            for each in self._open_ones():
+                each.close()
+            await self._all_over()
+        finally:  # even if it was cancelled
+            for each in (stuck := self._open_ones()):
+                each.abort()
+        if stuck:
+            await asyncio.wait([each.over for each in stuck])  # a turn, in which the host hears of it, comes before
 
     def _open_ones(self) -> list[_Socket[G]]:
         return [each for each in self._sockets.values() if not each.over.done()]
@@ -143,18 +147,21 @@ class Server(BaseServer[G, "_Socket[G]"]):
         """Stops accepting, and drops connections in their TLS handshake.  May be called again."""
         for task in self._accepting:
             task.cancel()
-        if self._accepting:
-            await asyncio.wait(self._accepting)
-        self._close_listeners()
+        try:
+            if self._accepting:
+                await asyncio.wait(self._accepting)
+        finally:
+            self._close_listeners()
 
     def _close_listeners(self) -> None:
         for listener in self._listeners:
             listener.close()
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
+        return task
 
     async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -173,21 +180,22 @@ class Server(BaseServer[G, "_Socket[G]"]):
                 if place is None:
                     accepted.close()
                 else:
-                    self._start(self._welcome(accepted, place))
+                    joined = self._socket(place)
+                    self._start(self._welcome(accepted, joined)).add_done_callback(partial(self._welcomed, accepted, joined))
             await asyncio.sleep(0)  # so that fast arrivals do not starve the event loop
 
-    async def _welcome(self, accepted: socket.socket, place: AdmittedConnection) -> None:
-        joined = self._socket(place)
+    async def _welcome(self, accepted: socket.socket, joined: _Socket[G]) -> None:
         seconds = None if self._tls is None else self.admission.limits.tls_seconds
-        try:
-            with suppress(OSError):  # no TLS, or not in time: ssl's errors are OSErrors
-                await asyncio.get_running_loop().connect_accepted_socket(
-                    joined.opening, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
-                )
-        finally:
-            if not joined.made:
-                accepted.close()
-                place.leave()
+        with suppress(OSError):  # no TLS, or not in time: ssl's errors are OSErrors
+            await asyncio.get_running_loop().connect_accepted_socket(
+                joined.opening, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
+            )
+
+    def _welcomed(self, accepted: socket.socket, joined: _Socket[G], task: asyncio.Task[None]) -> None:
+        """Called when the task is over, even if it was cancelled before it began."""
+        if not joined.made:
+            accepted.close()
+            joined.place.leave()
 
     # --- turns ---------------------------------------------------------------------------------------------------------------
 
@@ -363,7 +371,7 @@ class _Socket(asyncio.Protocol, BaseSocket[G]):
 
     def close(self) -> None:
         """Closes the socket once the octets handed to it are written."""
-        if self._transport is not None:
+        if self._transport is not None and not self._transport.is_closing():  # closed twice, asyncio's TLS forgets its socket
             self._transport.close()
 
     def abort(self) -> None:

@@ -99,6 +99,9 @@ class Server(BaseServer[G, "_Socket[G]"]):
         self._stopped = True
         self.wake()
         self._thread.join()
+        if self.error is None:
+            with self.lock:
+                self._hear_out()
 
     def cut(self) -> None:
         """Closes every socket without closing its connection, as a network failure does; new clients may connect."""

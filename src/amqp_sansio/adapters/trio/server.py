@@ -69,10 +69,12 @@ class Server(BaseServer[G, "_Socket[G]"]):
         self._run_turn(self._now)
 
     async def listen(self, listener: trio.abc.Listener[Any], nursery: trio.Nursery) -> None:
-        """Accepts connections for ever, as many as the limits allow."""
+        """Accepts connections until the listener is closed, as many as the limits allow."""
         while True:
             try:
                 stream = await listener.accept()
+            except trio.ClosedResourceError:
+                return
             except OSError as error:
                 if error.errno not in NO_ROOM:
                     raise
@@ -255,6 +257,8 @@ async def serve(
                 yield server
             finally:
                 with trio.CancelScope(shield=True):
+                    for each in secured:
+                        await each.aclose()
                     await server.end()
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
@@ -262,3 +266,5 @@ async def serve(
         if len(group.exceptions) == 1:
             raise group.exceptions[0] from group.exceptions[0].__cause__
         raise
+    finally:
+        server._hear_out()
