@@ -98,6 +98,7 @@ REVIEWED = {
     "kernel/serials.py": "serial numbers, and sets of them and tables by them, whose algebra is that of ranges",
     "spark/source.py": "the data source, its readers, and the frames that are read through it",
     "testing/speech/commands.py": "the voices of the classes with commands, one table of words each",
+    "testing/simulation/world.py": "one simulation: its beginning, its steps and their verbs, and the end with its invariants",
     "ledger/credit.py": "the subscriptions of one side: the credit of each, and the deliveries that use it",
     "spec/values.py": "what a map, list or array may hold: one class for each type",
     "wire/encoding.py": "how values are written, type by type, and why one cannot be",

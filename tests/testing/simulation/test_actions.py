@@ -6,14 +6,13 @@ import pytest
 from tests.testing.simulation.test_simulated_client import settle
 
 from amqp_sansio.testing.simulation.actions import ABLE, DOINGS
-from amqp_sansio.testing.simulation.ending import SimulationEnds
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.world import World
 
 
 def ready(kind: str) -> World:
     made = World(Plan(0, (Persona(kind, 0, 0, 1.0),), (1.0,), ()))
-    SimulationEnds(made).begin()
+    made.begin()
     made.lines[0].come()
     settle(made)
     assert made.lines[0].ready

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.testing.simulation.ending import SimulationEnds
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.world import World
 
@@ -13,8 +12,7 @@ from amqp_sansio.testing.simulation.world import World
 def test_it_may_be_killed_at_any_moment(moment: int) -> None:
     """Whenever it dies, what it had decided is carried out, and what it had not is rolled back."""
     made = World(Plan(0, (Persona("plain", 0, 0, 1.0),), (1.0, 1.0), ()))
-    ending = SimulationEnds(made)
-    ending.begin()
+    made.begin()
     for step in (
         Step("come", 0),
         Step("come", 0),
@@ -33,7 +31,7 @@ def test_it_may_be_killed_at_any_moment(moment: int) -> None:
             site.tell()
     manager = made.manager
     assert manager is not None
-    ending.run()
+    made.end()
     assert made.count["moved"] == 2
     assert manager.life == (2 if moment else 1)
     assert manager.decisions == {}

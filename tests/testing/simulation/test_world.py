@@ -11,9 +11,10 @@ import pytest
 from amqp_sansio import ClientConnection
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.testing.simulation import make, replay, simulate
-from amqp_sansio.testing.simulation.plan import Step
+from amqp_sansio.testing.simulation.outcome import InvariantError
+from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.site import PipePair
-from amqp_sansio.testing.simulation.world import StoryLines
+from amqp_sansio.testing.simulation.world import StoryLines, World
 from tools import values
 
 
@@ -82,3 +83,25 @@ def test_a_broker_is_stopped_in_good_order_and_started_again() -> None:
     outcome = replay(make(3, 0).only(tuple(steps * 3)), tell=True)
     assert outcome.ok, outcome.failure
     assert sum(["is stopped and started again" in line for line in outcome.story]) == 9
+
+
+def world(*steps: Step) -> World:
+    made = World(Plan(0, (Persona("plain", 0, 0, 1.0),), (1.0,), steps))
+    made.begin()
+    for made.at, step in enumerate(steps, 1):
+        made.step(step)
+    made.at = 0
+    return made
+
+
+def test_what_was_cut_and_stalls_heals_and_what_was_published_is_there() -> None:
+    made = world(Step("come", 0), Step("come", 0), Step("publish", 0, 0, 0, 1), Step("stall", 0), Step("cut", 0))
+    made.end()
+    assert made.count["cuts"] == 1
+
+
+def test_what_is_lost_is_reported() -> None:
+    made = world()
+    made.ledger.publish("east", "red", 4, "p", True, None, False, 0).born = "yes"
+    with pytest.raises(InvariantError, match="#1 is lost"):
+        made.end()

@@ -5,18 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
-from amqp_sansio.config import ClientConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.testing.simulation.outcome import MOST_RUNS, RULES, Failure, Outcome, Shrinking
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step, make
 from amqp_sansio.testing.simulation.site import Maker, Served, ServedPeer, model_broker
-from amqp_sansio.testing.simulation.world import World
-
-ClientMaker: TypeAlias = Callable[[ClientConfig], ClientConnection]
-"""A function that makes the connection of a client."""
+from amqp_sansio.testing.simulation.world import ClientMaker, World
 
 STEPS = 200
 """The default number of steps in a simulation."""

@@ -7,12 +7,12 @@ from typing import Final, TypeAlias
 
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.spec import queue
-from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, FlowMode
+from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.spec.xids import xid
+from amqp_sansio.spec.xids import key_of, xid
 from amqp_sansio.testing.simulation.ledger import Item, MessageGroup
 from amqp_sansio.testing.simulation.plan import Step
-from amqp_sansio.testing.simulation.session_model import ENDLESS, Allowance, Branch, Tenure
+from amqp_sansio.testing.simulation.session_model import ENDLESS, Branch, Tenure
 from amqp_sansio.testing.simulation.simulated_client import BRITTLE, ClientLink
 
 Doing: TypeAlias = Callable[[ClientLink, Tenure, Step], None]
@@ -81,22 +81,17 @@ def subscribe(line: ClientLink, tenure: Tenure, step: Step) -> None:
         session.send(queue.Declare(name))  # it may have been lost in a crash
     if mode and not looks:
         line.world.ledger.leak(line.site.name, name)
-    subscription = session.subscribe(name, destination, acquire_mode=AcquireMode(looks), accept_mode=AcceptMode(bool(mode)))
     window = step.b % 2 == 0
-    if not window:
-        subscription.set_mode(FlowMode.CREDIT)
-    tenure.queues[destination] = name, not looks
-    allowance = tenure.allowances[destination] = Allowance(destination, window)
+    tenure.subscribe(name, destination, window, looks, not mode)
     how = f"{'browse' if looks else 'take'}, {'window' if window else 'credit'} mode{', no accept' if mode else ''}"
     line.tell(f"{line.name} subscribes to {name} of {line.site.name} ({how})")
-    _grant(line, tenure, destination, allowance, step)
+    _grant(line, tenure, destination, step)
 
 
-def _grant(line: ClientLink, tenure: Tenure, destination: str, allowance: Allowance, step: Step) -> None:
+def _grant(line: ClientLink, tenure: Tenure, destination: str, step: Step) -> None:
     messages = 1 + step.c % 5
     octets = 2000 * messages if step.c // 5 % 5 == 0 else ENDLESS
-    tenure.session.subscriptions[destination].grant(messages, octets)
-    allowance.grant(messages, octets)
+    tenure.grant(destination, messages, octets)
     line.tell(
         f"{line.name} grants {messages} messages{'' if octets == ENDLESS else f' and {octets} octets'} to {destination!r}"
     )
@@ -106,7 +101,7 @@ def grant(line: ClientLink, tenure: Tenure, step: Step) -> None:
     """Grants a subscription more credit."""
     name = _subscription(tenure, step)
     if name is not None:
-        _grant(line, tenure, name, tenure.allowances[name], step)
+        _grant(line, tenure, name, step)
 
 
 def accept(line: ClientLink, tenure: Tenure, step: Step) -> None:
@@ -114,7 +109,7 @@ def accept(line: ClientLink, tenure: Tenure, step: Step) -> None:
     ids = _some(_held(tenure), step)
     if not ids:
         return
-    line.settle(tenure, *ids)
+    tenure.settle(*ids)
     said = tenure.session.accept(ids)
     items = [tenure.held[id] for id in ids]
     group = tenure.work
@@ -147,7 +142,7 @@ def release(line: ClientLink, tenure: Tenure, step: Step) -> None:
         ids = _some(_unasked(tenure), step)
         if not ids:
             return
-        line.settle(tenure, *ids)
+        tenure.settle(*ids)
         for id in ids:
             del tenure.shown[id]
         tenure.session.release(ids)
@@ -158,7 +153,7 @@ def release(line: ClientLink, tenure: Tenure, step: Step) -> None:
 
 def give_back(line: ClientLink, tenure: Tenure, ids: list[int], mark: bool) -> None:
     """Releases held messages."""
-    line.settle(tenure, *ids)
+    tenure.settle(*ids)
     tenure.session.release(ids, mark)
     items = [tenure.held.pop(id) for id in ids]
     for item in items:
@@ -171,7 +166,7 @@ def reject(line: ClientLink, tenure: Tenure, step: Step) -> None:
     ids = _some(_held(tenure), step)
     if not ids:
         return
-    line.settle(tenure, *ids)
+    tenure.settle(*ids)
     items = [tenure.held.pop(id) for id in ids]
     take(tenure, tenure.session.reject(ids), items, None)
     line.tell(f"{line.name} rejects {', '.join([item.words for item in items])}")
@@ -272,7 +267,7 @@ def begin(line: ClientLink, tenure: Tenure, name: Xid, group: MessageGroup | Non
     if group is None:
         group = line.world.ledger.group(f"transaction {len(line.world.ledger.groups) + 1}")
         group.due = line.due()
-        line.world.xids[group.name] = name
+        line.world.branches[key_of(name)] = group
     made = tenure.branch = Branch(name, group)
     tenure.asked[tenure.session.dtx.start(name)] = "start", made
     line.world.count["branches"] += 1

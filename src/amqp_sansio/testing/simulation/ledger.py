@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
@@ -232,11 +231,6 @@ class PublishedMessages:
         item.holder = None
         item.unmarked = not mark and not item.marked
         item.marked = item.marked or mark
-
-    def left(self, items: Iterable[Item]) -> None:
-        """Records that the session which held these messages ended: they are back on their queues, marked."""
-        for item in items:
-            item.holder = None
 
     def crashed(self, site: str, now: float) -> None:
         """Records a crash of a broker, which may lose what is not durable, and loses branches that were not prepared."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase, presumed_aborts
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, TransactionOutcome
-from amqp_sansio.spec.codes import DeliveryMode, FlowMode, XaStatus
+from amqp_sansio.spec.codes import DeliveryMode, XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.xids import xid
 from amqp_sansio.testing.simulation.actions import begin, take
 from amqp_sansio.testing.simulation.ledger import MessageGroup
 from amqp_sansio.testing.simulation.outcome import ATOMICITY, demand
-from amqp_sansio.testing.simulation.session_model import Allowance, Branch
+from amqp_sansio.testing.simulation.session_model import Branch
 from amqp_sansio.testing.simulation.simulated_client import ClientLink
 
 if TYPE_CHECKING:
@@ -85,9 +85,7 @@ class Manager:
     def hang_up(self) -> None:
         """Closes its sockets."""
         for line in self.lines.values():
-            line.drop()
-            if line.tenure is not None:
-                line.over(line.tenure)
+            line.leave()
 
     def _live(self) -> Waiting[None]:
         yield from self._recover()
@@ -149,7 +147,7 @@ class Manager:
         started = next(reversed(tenure.asked))
         yield from self._well(line, session, started)
         item = tenure.held.pop(taken)
-        line.settle(tenure, taken)
+        tenure.settle(taken)
         take(tenure, session.accept(taken), [item], group)
         self.world.tell(f"the manager accepts {item.words} in {group.name}")
         yield from self._end(line, session, branch)
@@ -186,7 +184,7 @@ class Manager:
     def _take(self, line: ClientLink) -> Waiting[int | None]:
         """Returns the id of a transfer that it holds; None when it closes before one arrives."""
         while True:
-            session = yield from self._open(line)
+            yield from self._open(line)
             tenure = line.present
             held = [id for id, item in tenure.held.items() if item.holder is tenure]
             if self.closing:
@@ -194,12 +192,9 @@ class Manager:
             if held:
                 return held[0]
             if QUEUE not in tenure.allowances:
-                session.subscribe(QUEUE, QUEUE).set_mode(FlowMode.CREDIT)
-                tenure.queues[QUEUE] = QUEUE, True
-                tenure.allowances[QUEUE] = Allowance(QUEUE, False)
+                tenure.subscribe(QUEUE, QUEUE, False)
             if not tenure.allowances[QUEUE].left:
-                session.subscriptions[QUEUE].grant(1)
-                tenure.allowances[QUEUE].grant(1)
+                tenure.grant(QUEUE, 1)
             yield
 
     def _carry_out(self, machine: TwoPhase, whole: bytes) -> Waiting[None]:

@@ -10,6 +10,8 @@ from typing import Final, Literal
 import attrs
 
 from amqp_sansio.engine.session import Session
+from amqp_sansio.kernel.serials import ById
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.ledger import Item, MessageGroup
 from amqp_sansio.testing.simulation.outcome import CREDIT, demand
@@ -141,10 +143,10 @@ class Tenure:
         """Transfers received and not acquired."""
         self.costs: Final[dict[int, tuple[str, int]]] = {}
         """Destination and octets of transfers that are not complete, by command id."""
-        self.publishing: Final[dict[int, Item]] = {}
-        self.accepting: Final[dict[int, list[Item]]] = {}
+        self.publishing: Final[ById[Item]] = ById()
+        self.accepting: Final[ById[list[Item]]] = ById()
         self.acquiring: Final[dict[int, list[int]]] = {}
-        self.deciding: Final[dict[int, MessageGroup]] = {}
+        self.deciding: Final[ById[MessageGroup]] = ById()
         self.syncs: Final[dict[int, None]] = {}
         self.allowances: Final[dict[str, Allowance]] = {}
         self.queues: Final[dict[str, tuple[str, bool]]] = {}
@@ -161,6 +163,26 @@ class Tenure:
         """Whether a branch of it timed out, so that the broker refuses later commands about the branch."""
         self.asked: Final[dict[int, tuple[str, Branch]]] = {}
         """Commands about a branch that await an answer, by command id."""
+
+    def subscribe(self, queue: str, destination: str, window: bool, browse: bool = False, accepts: bool = True) -> None:
+        """Subscribes to a queue, with window or credit flow, to take messages or to `browse`."""
+        made = self.session.subscribe(queue, destination, acquire_mode=AcquireMode(browse), accept_mode=AcceptMode(not accepts))
+        if not window:
+            made.set_mode(FlowMode.CREDIT)
+        self.queues[destination] = queue, not browse
+        self.allowances[destination] = Allowance(destination, window)
+
+    def grant(self, destination: str, messages: int, octets: int = ENDLESS) -> None:
+        """Grants a subscription more credit."""
+        self.session.subscriptions[destination].grant(messages, octets)
+        self.allowances[destination].grant(messages, octets)
+
+    def settle(self, *ids: int) -> None:
+        """Settles transfers: each becomes complete, which moves its window."""
+        for id in ids:
+            cost = self.costs.pop(id, None)
+            if cost is not None and cost[0] in self.allowances:
+                self.allowances[cost[0]].complete(cost[1])
 
     def harm(self, now: float) -> None:
         """Records that its connection broke, or may have."""

@@ -119,6 +119,12 @@ class ClientLink:
             self.wire = None
             self.open = False
 
+    def leave(self) -> None:
+        """Gives up the connection and the session."""
+        self.drop()
+        if self.tenure is not None:
+            self.over(self.tenure)
+
     def tick(self) -> None:
         """Advances its clock."""
         if self.wire is not None:
@@ -239,24 +245,16 @@ class ClientLink:
         else:
             allowance.complete(octets)
 
-    def settle(self, tenure: Tenure, *ids: int) -> None:
-        """Settles transfers: each becomes complete, which moves its window."""
-        for id in ids:
-            cost = tenure.costs.pop(id, None)
-            if cost is not None and cost[0] in tenure.allowances:
-                tenure.allowances[cost[0]].complete(cost[1])
-
     def _completed(self, tenure: Tenure, ids: RangeSet) -> None:
-        for id in pick(ids, tenure.publishing):
-            item = tenure.publishing.pop(id)
+        for item in tenure.publishing.take(ids):
             if item.publish is None:
                 item.born = "yes"
-        for id in pick(ids, tenure.accepting):
-            for item in tenure.accepting.pop(id):
+        for items in tenure.accepting.take(ids):
+            for item in items:
                 item.gone, item.holder = "yes", None
-        for id in pick(ids, tenure.deciding):
+        for group in tenure.deciding.take(ids):
             self.world.count["committed"] += 1
-            tenure.deciding.pop(id).committed()
+            group.committed()
         for allowance in tenure.allowances.values():
             for id in pick(ids, allowance.ending):
                 allowance.ended(id)
@@ -329,8 +327,9 @@ class ClientLink:
                 if branch.stage == "prepared" and branch.group.outcome == "open":
                     branch.group.outcome = "asked"  # the broker may have prepared it: then it stays until it is decided
                 branch.group.lost()
-        self.world.ledger.left([item for item in tenure.held.values() if item.holder is tenure])
-        self.world.ledger.left([i for items in tenure.accepting.values() for i in items if i.holder is tenure])
+        for item in [*tenure.held.values(), *[each for items in tenure.accepting.values() for each in items]]:
+            if item.holder is tenure:
+                item.holder = None  # it is back on its queue, marked
         tenure.held.clear()
 
     # --- at rest --------------------------------------------------------------------------------------------------------------

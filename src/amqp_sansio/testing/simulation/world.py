@@ -1,24 +1,40 @@
-"""A whole simulation: brokers, clients, a manager, the network between them and time, driven by one plan; and its story."""
+"""A whole simulation: brokers, clients, a manager, the network between them and time, driven by one plan; and its story.
+
+At the end the network recovers, all clients finish, and everything drains; then the invariants of that state are checked.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import ConnectionClosedError, NoCredit, SessionDetachedError
+from amqp_sansio.events import BranchesRecovered
+from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.testing.simulation.actions import ABLE, DOINGS
-from amqp_sansio.testing.simulation.ending import SimulationEnds
-from amqp_sansio.testing.simulation.ledger import PublishedMessages
-from amqp_sansio.testing.simulation.manager import Manager
-from amqp_sansio.testing.simulation.outcome import COUNTED, RAISED, Failure, InvariantError, Outcome
+from amqp_sansio.spec.xids import XidKey, key_of
+from amqp_sansio.testing.simulation.actions import ABLE, DOINGS, DURABLE, QUEUES, take
+from amqp_sansio.testing.simulation.ledger import MessageGroup, PublishedMessages
+from amqp_sansio.testing.simulation.manager import FORMAT, Manager
+from amqp_sansio.testing.simulation.outcome import (
+    COUNTED,
+    DEADLOCK,
+    DOUBT,
+    LOST,
+    RAISED,
+    Failure,
+    InvariantError,
+    Outcome,
+    demand,
+)
 from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
-from amqp_sansio.testing.simulation.simulated_client import ClientLink
-from amqp_sansio.testing.simulation.site import Maker, PipePair, SimulatedBroker, model_broker
+from amqp_sansio.testing.simulation.session_model import ENDLESS
+from amqp_sansio.testing.simulation.simulated_client import BRITTLE, KEPT, ClientLink
+from amqp_sansio.testing.simulation.site import PATIENCE, Maker, PipePair, SimulatedBroker, model_broker
 from amqp_sansio.testing.transcript import SpeakerReader
 
 _HIDDEN: Final = ("protocol header", "connection.")
@@ -50,11 +66,18 @@ class StoryLines:
                 self.lines.append(f"     {'>' if way == 'up' else '<'} {speaker} to {listener}: {words}")
 
 
+ClientMaker: TypeAlias = Callable[[ClientConfig], ClientConnection]
+"""A function that makes the connection of a client."""
+
 NAMES: Final = ("east", "west")
 SECONDS: Final = (0.1, 1.0, 1.0, 5.0, 20.0, 60.0)
 """The durations of a tick, in seconds."""
 _CHUNKS: Final = (1, 7, 64, 613, 4096, 1 << 20, 1 << 20)
 _WHOLE: Final = 1 << 20
+ROUNDS: Final = 400
+"""The most rounds of delivery before a simulation must come to rest."""
+_ROUND: Final = 5.0
+"""Seconds per round: shorter than any heartbeat interval."""
 
 
 class World:
@@ -64,7 +87,7 @@ class World:
         self,
         plan: Plan,
         maker: Maker = model_broker,
-        client: Callable[[ClientConfig], ClientConnection] = ClientConnection,
+        client: ClientMaker = ClientConnection,
         tell: bool = False,
     ) -> None:
         self.plan: Final = plan
@@ -81,10 +104,14 @@ class World:
             ClientLink(self, f"client {number + 1}", self.sites[persona.site % len(self.sites)], persona)
             for number, persona in enumerate(plan.personas)
         ]
-        self.every_client: Final = list(self.lines)
-        """The clients of the plan."""
-        self.xids: Final[dict[str, Xid]] = {}
-        """Branches of clients that decide alone, by name of the transaction."""
+        self.visitors: Final[list[ClientLink]] = []
+        """Clients that are not of the plan: they prepare the queues, and empty them in the end."""
+        self.there: Final[list[ClientLink]] = []
+        """The clients of the plan that ever connected."""
+        self.found: Final[set[bytes]] = set()
+        """The bodies of the messages that are left in the end."""
+        self.branches: Final[dict[XidKey, MessageGroup]] = {}
+        """Transactions of clients that decide alone, by their branches."""
         self.manager: Manager | None = None
         if len(self.sites) > 1:
             both = [
@@ -97,13 +124,12 @@ class World:
         """Runs from the first step to the end, or to the first broken invariant."""
         failure: Failure | None = None
         try:
-            ending = SimulationEnds(self)
-            ending.begin()
+            self.begin()
             for at, step in enumerate(self.plan.steps, 1):
                 self.at = at
                 self.step(step)
             self.at = 0
-            ending.run()
+            self.end()
         except InvariantError as fault:
             failure = Failure(fault.rule, fault.text, self.at)
         except Exception as error:
@@ -165,8 +191,8 @@ class World:
 
     @property
     def every(self) -> list[ClientLink]:
-        """The clients' lines, and the manager's."""
-        return self.lines if self.manager is None else [*self.lines, *self.manager.lines.values()]
+        """The lines of all clients, those of the manager among them."""
+        return [*self.lines, *self.visitors, *(self.manager.lines.values() if self.manager is not None else ())]
 
     def _said(self, octets: bytes) -> None:
         self.count["octets"] += len(octets)
@@ -242,6 +268,156 @@ class World:
             line.tick()
         self.flow()
 
+    # --- the beginning ------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Declares the queues by a temporary client."""
+        self.tick(0.0)
+        for site in self.sites:
+            line = self._visitor("the first client", site)
+            for name in QUEUES:
+                line.present.session.send(queue.Declare(name, durable=name in DURABLE), sync=True)
+            self._rest()
+            self._leave(line)
+        self.story.lines.clear()
+        self.tell(f"red and blue (durable), grey and {BRITTLE} are declared")
+
+    # --- the end --------------------------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Repairs everything and drains the queues.  Raises Fault when they do not drain, or when an invariant is broken
+        then."""
+        self.tell("the network heals")
+        self.there.extend([line for line in self.lines if line.rounds or line.wire is not None])
+        self._heal()
+        seconds = 0.0
+        while seconds < 1.3 * KEPT:  # until detached sessions that nobody resumes are given up
+            self.tick(_ROUND)
+            seconds += _ROUND
+            self._rest(managed=True)
+        self._heal()
+        for line in self.there:
+            line.check_rest()
+        self.tell("everybody leaves")
+        self._finish()
+        for _ in range(3):
+            self.tick(PATIENCE)  # unprepared branches time out
+            self._rest()
+        self.tell("the queues are emptied")
+        for site in self.sites:
+            self._drain(site, f"the last client of {site.name}", False)
+        self.ledger.drained(self.found)
+        for site in self.sites:
+            self.crash(site, False)
+            self._drain(site, f"a client after a restart of {site.name}", True)
+
+    def _heal(self) -> None:
+        """Ends all stalls, and brings clients back that are away."""
+        for _ in range(4):
+            for line in self.every:
+                if line.wire is not None:
+                    line.wire.up.until = line.wire.down.until = 0
+            for line in self.there:
+                line.come()
+            self._rest(managed=True)
+
+    def _rest(self, managed: bool = False) -> None:
+        """Delivers until no side has output left; with `managed`, the manager works meanwhile."""
+        for _ in range(ROUNDS):
+            happened = self.breathe()
+            for site in self.sites:
+                happened |= site.sync()
+                happened |= site.tell()
+            if managed and self.manager is not None and self.manager.life and not self.manager.closing:
+                self.manager.advance()
+            if not happened and not self.flow():
+                return
+        demand(False, DEADLOCK, f"it does not come to rest in {ROUNDS} rounds")
+
+    def _finish(self) -> None:
+        manager = self.manager
+        if manager is not None and manager.life:
+            manager.closing = True
+            for _ in range(ROUNDS):
+                more = manager.advance()
+                self.flow()
+                self._rest()
+                if not more:
+                    break
+            else:
+                demand(False, DEADLOCK, "the manager does not come to its end")
+            manager.hang_up()
+        for line in self.there:
+            line.leaving = True
+            line.harm()
+            session = line.present.session
+            if session.state == "attached":
+                session.request_timeout(0)
+        self._rest(managed=True)
+        for line in self.there:
+            if line.present.session.state == "attached":
+                line.present.session.detach()
+        self._rest(managed=True)
+        for line in self.there:
+            self._leave(line)
+
+    # --- visitors -------------------------------------------------------------------------------------------------------------
+
+    def _visitor(self, name: str, site: SimulatedBroker) -> ClientLink:
+        """Returns a new client with its session."""
+        line = ClientLink(self, name, site, Persona("plain", site.number, 0, 1.0))
+        self.visitors.append(line)
+        line.connect()
+        line.heard = []
+        self._rest()
+        demand(line.ready, DEADLOCK, f"{line.name} does not get its session")
+        return line
+
+    def _leave(self, line: ClientLink) -> None:
+        line.leave()
+        if line in self.visitors:
+            self.visitors.remove(line)
+        self._rest()
+
+    def _drain(self, site: SimulatedBroker, name: str, again: bool) -> None:
+        """Takes all messages off the queues of a broker.  Raises Fault when they are not empty the second time (`again`)."""
+        line = self._visitor(name, site)
+        session = line.present.session
+        for _ in range(2):
+            listed = self._recover(line)
+            for each in listed:
+                demand(
+                    each.format_ != FORMAT, DOUBT, f"{site.name} has {each.global_id!r} in doubt, and its manager is done"
+                )  # fmt: skip
+                session.dtx.rollback(each)
+                group = self.branches.get(key_of(each))
+                if group is not None:  # the request for its commit never arrived
+                    group.rolled_back()
+            self._rest()
+        demand(not self._recover(line), DOUBT, f"{site.name} has branches in doubt that were rolled back")
+        tenure = line.present
+        for queued in QUEUES:
+            session.send(queue.Declare(queued, durable=queued in DURABLE))
+            tenure.subscribe(queued, queued, True)
+            tenure.grant(queued, ENDLESS)
+        self._rest()
+        items = list(tenure.held.values())
+        demand(not (again and items), LOST, f"{[item.words for item in items]} came back after a restart of {site.name}")
+        self.found.update([item.body for item in items])
+        if tenure.held:
+            take(tenure, session.accept(list(tenure.held), sync=True), items, None)
+        self._rest()
+        demand(not tenure.accepting, DEADLOCK, f"{site.name} never completes the accept of {name}")
+        self._leave(line)
+
+    def _recover(self, line: ClientLink) -> tuple[Xid, ...]:
+        line.heard = []
+        line.present.session.dtx.recover()
+        self._rest()
+        answers = [event for event in line.heard or () if isinstance(event, BranchesRecovered)]
+        demand(answers and answers[0].xids is not None, DEADLOCK, f"{line.site.name} does not answer dtx.recover")
+        return answers[0].xids or ()
+
 
 def _where(error: Exception) -> str:
     """Returns what was raised, and the innermost place."""
@@ -277,7 +453,6 @@ def _harm(world: World, line: ClientLink, told: str, how: Callable[[PipePair], N
         world.count["cuts"] += 1
         world.tell(told)
         how(line.wire)
-        line.harm()
 
 
 def _stall(world: World, line: ClientLink, step: Step) -> None:
