@@ -37,7 +37,7 @@ def ran(code: str, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("name", ["cli.main", "errors", "cli.given", "cli.check", "captures.tcp", "engine.observer"])
+@pytest.mark.parametrize("name", ["cli.main", "errors", "cli.given", "cli.check", "captures.flows", "engine.observer"])
 def test_an_interrupt_during_imports_leaves_no_traceback(start: str, name: str) -> None:
     assert ran(INTERRUPTING + STARTS[start], f"amqp_sansio.{name}", "check", HELLO) == (130, "")
 

@@ -274,7 +274,7 @@ CLIMBS: Final = {
 }
 """The reason for each call back up, by callee."""
 LONG: Final = {
-    "A packet to a row": "three tasks: four files find the packet's connection and its place in the stream,"
+    "A packet to a row": "three tasks: three files find the packet's connection and its place in the stream,"
     " eight read and judge it as an observer does, down to the values in its header, and two record it."
     " No two of them are one thing.",
 }

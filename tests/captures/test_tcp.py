@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.captures import tcp
-from amqp_sansio.captures.tcp import ACK, FIN, RST, SYN, Flow
+from amqp_sansio.captures import flows
+from amqp_sansio.captures.flows import PIECE_OCTETS, Flow
+from amqp_sansio.captures.layers import ACK, FIN, RST, SYN
+from amqp_sansio.captures.withheld import GRACE_NANOSECONDS, GRACE_SEGMENTS
 
 C_ISN, S_ISN = 0xFFFFFFF0, 1000
 Heard = tuple[str, int, object]
@@ -172,11 +174,11 @@ def test_a_cut_packet_is_a_gap_of_known_size() -> None:
 
 def test_what_nobody_answers_waits_and_what_is_acknowledged_is_lost() -> None:
     host = Host().open().hear(0, 1, b"abc", ack=1).hear(0, 7, b"ghi", ack=1)
-    for _ in range(tcp.GRACE_SEGMENTS * 2):
+    for _ in range(GRACE_SEGMENTS * 2):
         host.hear(1, 1, ack=4)
     assert host.ear.of(0) == [("data", b"abc")]
     host.hear(1, 1, ack=10)
-    for _ in range(tcp.GRACE_SEGMENTS):
+    for _ in range(GRACE_SEGMENTS):
         host.hear(1, 1, ack=10)
         assert host.ear.of(0) == [("data", b"abc")]
     host.hear(1, 1, ack=10)
@@ -187,7 +189,7 @@ def test_what_nobody_answers_waits_and_what_is_acknowledged_is_lost() -> None:
 def test_grace_ends_by_time_too(segments: int, time: int, over: bool) -> None:
     host = Host().open().hear(0, 4, b"def", ack=1).hear(1, 1, ack=7, time=5)
     for _ in range(segments):
-        host.hear(1, 1, ack=7, time=5 + tcp.GRACE_NANOSECONDS + time)
+        host.hear(1, 1, ack=7, time=5 + GRACE_NANOSECONDS + time)
     assert host.ear.of(0) == ([("gap", 3), ("data", b"def")] if over else [])
 
 
@@ -210,16 +212,16 @@ def test_a_hole_that_is_being_filled_is_not_lost() -> None:
 def test_a_direction_that_is_always_captured_late_loses_nothing(step: int) -> None:
     host = Host().open()
     late = 8
-    for number in range(3 * tcp.GRACE_SEGMENTS):
+    for number in range(3 * GRACE_SEGMENTS):
         host.hear(1, 1, ack=2 + number, time=number * step)
         if number >= late:
             host.hear(0, 1 + number - late, b"x", ack=1, time=number * step)
-    assert host.ear.of(0) == [("data", b"x" * (3 * tcp.GRACE_SEGMENTS - late))]
+    assert host.ear.of(0) == [("data", b"x" * (3 * GRACE_SEGMENTS - late))]
 
 
 def test_segments_outside_the_window_acknowledge_nothing() -> None:
     host = Host().open().hear(0, 1, b"abc", ack=1).hear(1, 1 << 31, ack=5000)
-    for _ in range(tcp.GRACE_SEGMENTS * 2):
+    for _ in range(GRACE_SEGMENTS * 2):
         host.hear(0, 4, ack=1)
     assert host.ear.of(0) == [("data", b"abc")]
 
@@ -268,8 +270,8 @@ def test_what_lies_outside_every_window_is_left_alone() -> None:
 
 
 def test_the_limit_of_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = 1000 + tcp.PIECE_OCTETS
-    monkeypatch.setattr(tcp, "REORDER_OCTETS", limit)
+    limit = 1000 + PIECE_OCTETS
+    monkeypatch.setattr(flows, "REORDER_OCTETS", limit)
     for size, lost in ((999, False), (1000, False), (1001, True)):
         host = Host().open().hear(0, 2, b"x" * size, ack=1)
         assert host.ear.of(0) == ([("gap", 1), ("data", b"x" * size)] if lost else [])
@@ -352,7 +354,7 @@ def test_octets_sent_again_with_other_content_change_nothing() -> None:
 
 
 def test_the_limit_of_segments_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tcp, "REORDER_SEGMENTS", 5)
+    monkeypatch.setattr(flows, "REORDER_SEGMENTS", 5)
     for segments, lost in ((4, False), (5, False), (6, True)):
         host = Host().open()
         for number in range(segments):
@@ -406,7 +408,7 @@ def noise(seed: int) -> None:
         for each in flow.sides:
             assert each.waiting <= 3000
             assert len(each.pieces) <= 9
-            assert each.waiting == sum(tcp.PIECE_OCTETS + len(piece.octets or b"") for piece in each.pieces)
+            assert each.waiting == sum(PIECE_OCTETS + len(piece.octets or b"") for piece in each.pieces)
     flow.give_up()
     for index, each in enumerate(flow.sides):
         assert each.pieces == []
@@ -417,14 +419,14 @@ def noise(seed: int) -> None:
 
 def test_noise_keeps_within_the_limits_and_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever segments come, what waits is bounded, everything is handed out once, and no call goes on for ever."""
-    monkeypatch.setattr(tcp, "REORDER_OCTETS", 3000)
-    monkeypatch.setattr(tcp, "REORDER_SEGMENTS", 9)
+    monkeypatch.setattr(flows, "REORDER_OCTETS", 3000)
+    monkeypatch.setattr(flows, "REORDER_SEGMENTS", 9)
     for seed in range(150):
         noise(seed)
 
 
 def test_octets_behind_a_fin_that_waits_for_an_answer_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tcp, "REORDER_OCTETS", 9 * (tcp.PIECE_OCTETS + 1))
+    monkeypatch.setattr(flows, "REORDER_OCTETS", 9 * (PIECE_OCTETS + 1))
     host = Host().open().hear(1, 1, ack=1000, flags=FIN)
     for number in range(12):  # the tenth is one too many
         host.hear(1, 20 + 20 * number, b"x", ack=1)

@@ -19,9 +19,8 @@ from amqp_sansio.captures.conversation import NOBODY, observers
 from amqp_sansio.captures.flows import ALIKE
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.rows import transcript
-from amqp_sansio.captures.tcp import GRACE_NANOSECONDS
 from amqp_sansio.captures.verdicts import Verdict, verdicts
-from amqp_sansio.captures.withheld import Beginning, Repeat, Withheld
+from amqp_sansio.captures.withheld import GRACE_NANOSECONDS, Beginning, Repeat, Withheld
 
 Segments = Sequence[Segment]
 Told = dict[str, tuple[str, int, int]]

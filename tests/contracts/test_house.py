@@ -72,7 +72,7 @@ REVIEWED = {
     "broker/model/queueing.py": "how messages come to queues and leave them, and how many there may be",
     "captures/columns/replay.py": "the packets of one connection: one by one, and in batches in its steady state",
     "captures/conversation.py": "one conversation: how it is recognised, and what each side says in it",
-    "captures/flows.py": "the connections of a capture: to which of them a segment belongs, and when each is over",
+    "captures/flows.py": "the TCP connections of a capture: the streams of each, and to which one a segment belongs",
     "captures/layers.py": "one way through a packet: from its link layer, through IP and tunnels, to the TCP segment",
     "captures/replay/rows.py": "the rows of a connection: those that are due, and those still open",
     "captures/tables.py": "the definitions of all tables, most of the lines as texts of their columns",

@@ -283,7 +283,7 @@ class Conversation:
     # The sink of a Flow.
 
     def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
-        """Takes the next octets of a side (see `tcp.Sink`)."""
+        """Takes the next octets of a side (see `flows.Sink`)."""
         if 0 <= self.sums[side] < COMPARED_OCTETS:
             self._sum(side, octets)
         if self._witness is not None:

@@ -327,6 +327,13 @@ def host(octets: bytes) -> str:
     return f"{octets[0]}.{octets[1]}.{octets[2]}.{octets[3]}" if len(octets) == 4 else IPv6Address(octets).compressed
 
 
+FIN: Final = 0x01
+SYN: Final = 0x02
+RST: Final = 0x04
+ACK: Final = 0x10
+"""Flags of a TCP segment."""
+
+
 class TcpIn(NamedTuple):
     """A TCP segment in a packet: from `start` to `end` of the data; `end` may lie beyond the captured octets."""
 

@@ -14,8 +14,14 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
-from amqp_sansio.captures.tcp import ACK, FIN, GRACE_NANOSECONDS, GRACE_SEGMENTS, RST, SYN
+from amqp_sansio.captures.layers import ACK, FIN, RST, SYN
 from amqp_sansio.kernel.serials import TOP, serial_diff
+
+GRACE_SEGMENTS: Final = 64
+"""Segments of a connection after which a hole that the receiver has acknowledged counts as lost."""
+GRACE_NANOSECONDS: Final = 1_000_000_000
+"""Time after which it counts as lost too, if a few segments have come.  Captures from several queues swap packets by
+milliseconds."""
 
 COMPARED_OCTETS: Final = 256 * 1024
 """Octets of each side, from its first one on, that are compared.  A connection with more counts as another one, unless the

@@ -4,10 +4,10 @@ import pytest
 from tests.kept.scene import DATA, OPTIONS
 
 from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.flows import Piece
 from amqp_sansio.captures.replay.recorder import SessionHistory
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.state import VERSION, read, write
-from amqp_sansio.captures.tcp import Piece
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet

@@ -18,12 +18,12 @@ from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.tables import Common, Commons, message_batch, table_batch, transfer_batch
 from amqp_sansio.captures.conversation import LocatedEvent, observers
 from amqp_sansio.captures.flows import AmqpFlow, Listener
+from amqp_sansio.captures.layers import ACK
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.rows import HeaderColumns, Row, Rows, packet_number
 from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.tables import TABLES
-from amqp_sansio.captures.tcp import ACK
 from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.wire.codec import Codec

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import Ints, edges_of, gathered, words
-from amqp_sansio.captures.tcp import ACK, FIN, RST, SYN
+from amqp_sansio.captures.layers import ACK, FIN, RST, SYN
 
 HEAD_OCTETS: Final = 4
 """Octets examined of a payload."""

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from amqp_sansio.captures.conversation import Conversation, PacketIndex
-from amqp_sansio.captures.flows import AmqpFlow, Past
+from amqp_sansio.captures.flows import AmqpFlow, Direction, Past, Piece, TimeBack
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import HISTORIES, Controls, History, Recorder
-from amqp_sansio.captures.tcp import Direction, Piece, TimeBack
 from amqp_sansio.captures.withheld import Beginning, Repeat, Withheld
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.errors import DecodeError
