@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from tests.wire.strategies import values
 
-from amqp_sansio.conversation.json_values import Plain, plain
+from amqp_sansio.conversation.json_values import Json, plain
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Array, Datetime, Map, OpaqueValue, Str8, Vbin8
 
@@ -24,7 +24,7 @@ from amqp_sansio.spec.values import Array, Datetime, Map, OpaqueValue, Str8, Vbi
         (ReplyTo("e", "k"), {"exchange": "e", "routing_key": "k"}), (OpaqueValue(0x11, b"\1"), "01"),
     ],
 )  # fmt: skip
-def test_what_becomes_of_it(value: object, becomes: Plain) -> None:
+def test_what_becomes_of_it(value: object, becomes: Json) -> None:
     found = plain(value)
     assert (found, type(found)) == (becomes, type(becomes))
 

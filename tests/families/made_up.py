@@ -16,7 +16,7 @@ from typing import Final
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.checker import Checker, Observed, Speaker
-from amqp_sansio.engine.connection import UNHEARD, Answered, Carrier, Endpoints
+from amqp_sansio.engine.connection import UNHEARD, AnswerEvent, Carrier, Endpoints
 from amqp_sansio.engine.handshake import ClientHandshake, ServerHandshake
 from amqp_sansio.engine.observer import Ear
 from amqp_sansio.errors import DecodeError, EncodeError
@@ -268,7 +268,7 @@ class Echoes(Endpoints):
             what = verb.decode()
             self.carrier._fail(Violation(peer, "line.verb", what, ("a", "e"), 501, line, unit.start, "no such verb"))
 
-    def hear_answer(self) -> Answered:
+    def hear_answer(self) -> AnswerEvent:
         return UNHEARD
 
     def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:

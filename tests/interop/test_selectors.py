@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from tests.interop.conftest import have
 
-from amqp_sansio.broker.selectors.expressions import SelectorError, Value
+from amqp_sansio.broker.selectors.expressions import SelectorError, SelectorValue
 from amqp_sansio.broker.selectors.parser import Selector
 from tools.interop.peers import CACHE
 from tools.interop.selectors.answers import answers
@@ -32,7 +32,7 @@ def test_generated_selectors_select_the_same_messages_or_differ_as_the_list_says
     assert same > MANY * 0.8
 
 
-def _as_they_do(selector: Selector, message: Mapping[str, Value]) -> str:
+def _as_they_do(selector: Selector, message: Mapping[str, SelectorValue]) -> str:
     try:
         return "true" if evaluate(selector.condition, message.get) is True else "false"
     except Raised:

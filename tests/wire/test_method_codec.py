@@ -40,7 +40,7 @@ from amqp_sansio.spec.connection import (
 from amqp_sansio.spec.fields import Field
 from amqp_sansio.spec.methods import basic
 from amqp_sansio.spec.methods.basic import Deliver, GetEmpty, Properties, Publish
-from amqp_sansio.wire.codec import DEFAULT_READING, Reading
+from amqp_sansio.wire.codec import DEFAULT_READING, ArgumentTable, Reading
 from amqp_sansio.wire.framing import CONTROL, Assembly
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.method_codec import (
@@ -54,7 +54,6 @@ from amqp_sansio.wire.method_codec import (
     write_properties,
 )
 from amqp_sansio.wire.method_frames import frame_content
-from amqp_sansio.wire.types import ArgumentTable
 from tools.codegen.compare_older import facts
 from tools.codegen.older import methods_module, model_of
 from tools.codegen.vocabulary import module

@@ -25,10 +25,9 @@ _MODULES = {
         "SHORT STRUCT_WRITERS encode_array encode_byte_ranges encode_map encode_set encode_struct32 encode_texts put_short"
     ),
     "amqp_sansio.wire.types": (
-        "ArgumentTable FieldTable InnerStructs STRUCT_READERS StructDecoder read_array read_byte_ranges read_fragments read_map"
-        " read_set read_struct32 read_texts"
+        "STRUCT_READERS StructDecoder read_array read_byte_ranges read_fragments read_map read_set read_struct32 read_texts"
     ),
-    "amqp_sansio.wire.codec": "Reading",
+    "amqp_sansio.wire.codec": "ArgumentTable FieldTypes InnerStructs Reading",
     "amqp_sansio.wire.layouts.fields": "FIELDS SHAPES",
     "amqp_sansio.wire.layouts.layout": ("ControlReader CommandReader ControlWriter CommandWriter Layout"),
     "amqp_sansio.wire.method_codec": "MethodCodec Methods",
@@ -162,7 +161,7 @@ def fields_module(model: Model) -> str:
                 key = f"0x{amqp.code << 8 | struct.code:04X}" if struct.code is not None else "None"
                 made = cls(amqp.name, struct.name)
                 shapes.append(f'"{amqp.name}.{struct.name}": ({made}, FIELDS[{made}], {struct.size}, {key})')
-    body += ["", "FIELDS: Final[dict[type, FieldTable]] = {", *rows, "}"]
+    body += ["", "FIELDS: Final[dict[type, FieldTypes]] = {", *rows, "}"]
     body.append('"""Name and wire type of each field, in flag order."""')
     body += ["", "REQUIRED: Final[dict[type, tuple[str, ...]]] = {", *flags, "}"]
     body.append('"""Fields that the specification marks as required; nobody enforces it on the wire."""')

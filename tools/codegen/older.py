@@ -199,7 +199,7 @@ def methods_module(model: Model, name: str, profile: str = "", package: str = VO
             pairs = [f"({quoted(field_name(f.name))}, {quoted(f.type)})" for f in struct.fields]
             rows += [f"    {amqp.code}: (", f"        {cls(amqp.name, struct.name)},", "        ("]
             rows += [*[f"            {pair}," for pair in pairs], "        ),", "    ),"]
-    head = "PROPERTIES: Final[dict[int, tuple[type[Struct], FieldTable]]] = "
+    head = "PROPERTIES: Final[dict[int, tuple[type[Struct], FieldTypes]]] = "
     body += ["", f"{head}{{", *rows, "}"] if rows else ["", f"{head}{{}}"]
     contents = [quoted(f"{v.owner}.{v.name}") for _, v in verbs if v.segments]
     head = "CONTENTS: Final[frozenset[str]] = frozenset("

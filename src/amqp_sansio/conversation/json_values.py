@@ -12,10 +12,10 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import OpaqueValue
 
-Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-def plain(value: object, octets: Callable[[bytes], str] | None = None) -> Plain:
+def plain(value: object, octets: Callable[[bytes], str] | None = None) -> Json:
     """Converts a value; octets are converted by `octets`, by default to text where they are UTF-8 (many clients send text so),
     else to hex digits.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from amqp_sansio.conversation.json_values import Plain, plain
+from amqp_sansio.conversation.json_values import Json, plain
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.errors.core import many
 from amqp_sansio.events import TransferReceived
@@ -182,7 +182,7 @@ class Message:
         return _NO_HEADERS if found is None else found
 
     @property
-    def headers(self) -> dict[str, Plain]:
+    def headers(self) -> dict[str, Json]:
         """The application's headers as plain values, which `json.dumps` takes, in a new dict.
 
         Octets become text where they are UTF-8, else hex digits; UUIDs and decimals become text.  `raw_headers` has the
@@ -190,7 +190,7 @@ class Message:
         """
         return {key: plain(value) for key, value in self.raw_headers.items()}
 
-    def decoded(self) -> dict[str, Plain] | list[Plain]:
+    def decoded(self) -> dict[str, Json] | list[Json]:
         """Decodes the body of a message whose `content_type` is amqp/map or amqp/list, as plain values.
 
         Raises DecodeError for any other content type, and for malformed octets.

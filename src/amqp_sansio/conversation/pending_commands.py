@@ -29,7 +29,7 @@ CONTENT: Final = frozenset([
     MESSAGE, "file.stage", "file.return", "stream.publish", "stream.return", "stream.deliver",
 ])  # fmt: skip
 """Commands that carry a content."""
-Place: TypeAlias = tuple[str, str | None]
+PublishedTo: TypeAlias = tuple[str, str | None]
 """The exchange and the routing key of a message."""
 _SESSION: Final = SessionFailed, SessionLost
 
@@ -46,7 +46,7 @@ class PendingCommands:
         """Messages in flight."""
         self.octets = 0
         """Octets in their bodies."""
-        self._tickets: Final[dict[int, tuple[Ticket[None], str | Place, int]]] = {}
+        self._tickets: Final[dict[int, tuple[Ticket[None], str | PublishedTo, int]]] = {}
         """With a command's verb, or a message's place; with the octets of its body, -1 for a command."""
         self._results: Final[dict[int, tuple[Ticket[Struct], str]]] = {}
         self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)

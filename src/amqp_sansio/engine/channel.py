@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from amqp_sansio.dialects import Dialect
-from amqp_sansio.engine.connection import UNHEARD, Answered, Carrier, Endpoints, Role
+from amqp_sansio.engine.connection import UNHEARD, AnswerEvent, Carrier, Endpoints, Role
 from amqp_sansio.engine.inbound import CONTROLS, completed_run, hear_assembly, hear_transfer, octets_in, replies_of, tell
 from amqp_sansio.engine.outbound import check_modes, go_on, violate
 from amqp_sansio.engine.session import Session
@@ -508,7 +508,7 @@ class Channels(Endpoints):
         self.sweep(channel)
         return None
 
-    def hear_answer(self) -> Answered:
+    def hear_answer(self) -> AnswerEvent:
         replies, reader = self._replies, self._reader
         assert replies is not None
         assert reader is not None

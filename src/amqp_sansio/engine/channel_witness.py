@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from amqp_sansio.engine.channels.breaches import order_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.ledger.consumer_tags import ConsumerTags, Key
+from amqp_sansio.ledger.consumer_tags import ConsumerKey, ConsumerTags
 from amqp_sansio.ledger.pending_replies import PendingReplies
 from amqp_sansio.ledger.tags import TWICE, UNKNOWN, Deliveries, Tags
 from amqp_sansio.spec.base import BodyContent, Method
@@ -521,7 +521,7 @@ class Consumers:
         self._findings.breach(f"{verb}.consumer-tag", said, "no consumer has this tag", (), _COMMAND_INVALID)
 
 
-def _key(verb: str, tag: str) -> Key:
+def _key(verb: str, tag: str) -> ConsumerKey:
     return verb.partition(".")[0], tag
 
 

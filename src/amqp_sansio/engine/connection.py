@@ -200,7 +200,7 @@ class Unheard:
 
 UNHEARD: Final = Unheard()
 
-Answered: TypeAlias = Event | Unheard | None
+AnswerEvent: TypeAlias = Event | Unheard | None
 """The event of an answer; None where it has none, or shares one with other answers; UNHEARD when the next unit is not an
 answer."""
 
@@ -238,7 +238,7 @@ class Endpoints:
         """Handles a message that repeats an earlier one (`Reader.cut_run`); returns its event, or None when it has none."""
         raise NotImplementedError
 
-    def hear_answer(self) -> Answered:
+    def hear_answer(self) -> AnswerEvent:
         """Reads the next unit if it confirms messages and no other unit is incomplete."""
         raise NotImplementedError
 

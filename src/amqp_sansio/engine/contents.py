@@ -46,10 +46,10 @@ def refused(machine: Machine, speaker: str, verb: str) -> Refusal | None:
     return None if machine.can(speaker, verb) else machine.step(speaker, verb)
 
 
-Consume: TypeAlias = file.Consume | stream.Consume
+AnyConsume: TypeAlias = file.Consume | stream.Consume
 
 
-def _acks(command: Consume) -> bool:
+def _acks(command: AnyConsume) -> bool:
     return isinstance(command, file.Consume) and not command.no_ack
 
 
@@ -76,7 +76,7 @@ class Consumers:
         """Returns whether deliveries to a tag need an acknowledgement; None when unknown."""
         return self._acks.get(tag)
 
-    def check_consume(self, command: Consume, most: int) -> Objection | None:
+    def check_consume(self, command: AnyConsume, most: int) -> Objection | None:
         """Checks a consume; at most `most` consumers may exist."""
         verb, tag = command.VERB, command.consumer_tag or ""
         said = f"{verb} {tag!r:.80}"
@@ -117,7 +117,7 @@ class Consumers:
             code, text = ErrorCode.NOT_FOUND, "no consumer has that tag"
         return Objection(verb, said, tuple(able), code, text)
 
-    def consume(self, command: Consume) -> None:
+    def consume(self, command: AnyConsume) -> None:
         """Records a consume."""
         tag = command.consumer_tag or ""
         acks = _acks(command)
@@ -298,7 +298,7 @@ class Staging:
 _MOVES: Final = rows.DELIVERY.moves
 
 
-Delivery: TypeAlias = tuple[str, int | None, int, int]
+FileDelivery: TypeAlias = tuple[str, int | None, int, int]
 """Its state, its command's id (None: unknown), the file's octets (0: unknown), and its number in the session."""
 
 
@@ -317,8 +317,8 @@ class Deliveries:
         self._at_once: Final = at_once
         self.late = late
         # Ordered, and removed from the front: a plain dict would step over removed entries again and again.
-        self._open: dict[int, Delivery] = OrderedDict()
-        self._perhaps: dict[int, Delivery] = OrderedDict()
+        self._open: dict[int, FileDelivery] = OrderedDict()
+        self._perhaps: dict[int, FileDelivery] = OrderedDict()
         self._count = 0
         self._received: dict[int, None] = {}
         self._ids: dict[int, int] = {}
@@ -389,7 +389,7 @@ class Deliveries:
         self._keep(tag, (state, id, octets, self._count))
         self._count += 1
 
-    def _keep(self, tag: int, delivery: Delivery) -> None:
+    def _keep(self, tag: int, delivery: FileDelivery) -> None:
         state, id, octets, _ = delivery
         if state in (rows.DELIVERED, rows.RECEIVED):
             self._open[tag] = delivery
@@ -476,13 +476,13 @@ class Deliveries:
         else:
             self._perhaps[tag] = (state, *delivery[1:])
 
-    def _drop(self, tag: int, delivery: Delivery) -> None:
+    def _drop(self, tag: int, delivery: FileDelivery) -> None:
         self._received.pop(tag, None)
         if delivery[1] is not None:
             self._ids.pop(delivery[1], None)
 
 
-def _up_to(kept: Mapping[int, Delivery], last: int) -> list[int]:
+def _up_to(kept: Mapping[int, FileDelivery], last: int) -> list[int]:
     """Returns the tags of the deliveries up to the one with this number."""
     found: list[int] = []
     for tag, delivery in kept.items():

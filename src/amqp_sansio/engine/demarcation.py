@@ -193,7 +193,7 @@ def demarcation_of(session: Session) -> Demarcation:
 
 # --- a client, before it sends a command ----------------------------------------------------------------------------------
 
-Effect: TypeAlias = Callable[[int], None]
+OnceWritten: TypeAlias = Callable[[int], None]
 
 NAMES_BRANCH: Final = (
     dtx.Start, dtx.End, dtx.Prepare, dtx.Commit, dtx.Rollback, dtx.Forget, dtx.GetTimeout, dtx.SetTimeout,
@@ -203,7 +203,7 @@ COMMANDS: Final = (tx.Select, tx.Commit, tx.Rollback, dtx.Select, dtx.Recover, *
 """The commands of classes tx and dtx."""
 
 
-def check(session: Session, command: Command) -> Effect:
+def check(session: Session, command: Command) -> OnceWritten:
     """Checks whether our client may send a command of class tx or dtx; returns its effect.  Raises LocalProtocolError."""
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         raise EncodeError(f"{command.VERB}.xid", "names the branch")

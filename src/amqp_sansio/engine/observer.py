@@ -52,7 +52,7 @@ FRAMES: Final = "frames"
 OPAQUE: Final = "opaque"
 
 
-class Heard(NamedTuple):
+class PlacedItem(NamedTuple):
     """An item, and where it is in this speaker's stream."""
 
     start: int
@@ -182,7 +182,7 @@ class Ear:
         elif self.state != OPAQUE:
             self._head += octets
 
-    def next(self) -> Heard | None:
+    def next(self) -> PlacedItem | None:
         """Returns the next item; None when it needs more octets or can read nothing more."""
         if self.state == HEADER or self.state == ANSWER:
             return self._header()
@@ -192,7 +192,7 @@ class Ear:
                 return None
             self.received -= len(found.rest)  # the rest is received again, after what the other side said meanwhile
             self.heard -= len(found.rest)
-            return Heard(found.place, found.place + 1, found)
+            return PlacedItem(found.place, found.place + 1, found)
         reader = self.reader
         if self.state != FRAMES or reader is None:
             return None
@@ -208,14 +208,14 @@ class Ear:
             return None
         if isinstance(thing, Assembly):
             self.found = True
-            return Heard(thing.start, thing.end, thing)
+            return PlacedItem(thing.start, thing.end, thing)
         if thing.fatal and self.late and not self.found:
             self.be_opaque("what looked like frames is none", thing.offset)
             return None
         self.found = True
         if thing.fatal:
             self.be_opaque("behind a frame that cannot be cut", thing.offset)
-        return Heard(thing.offset, min(thing.offset + reader.HEAD, self.received), thing)
+        return PlacedItem(thing.offset, min(thing.offset + reader.HEAD, self.received), thing)
 
     def cut(self) -> Cut | None:
         """See `Reader.cut_run`.  It only reads frames like earlier ones, to which no doubt applies."""
@@ -230,7 +230,7 @@ class Ear:
         if self.reader is not None:
             self.reader.unlearn()
 
-    def _header(self) -> Heard | None:
+    def _header(self) -> PlacedItem | None:
         head = self._head
         if len(head) < SIZE and not (self.ended and head):
             return None
@@ -245,7 +245,7 @@ class Ear:
         self._head = head[SIZE:]
         self.state = DECIDING
         self.found = True
-        return Heard(0, len(header.octets), header)
+        return PlacedItem(0, len(header.octets), header)
 
     def plug(self, framing: Framing, carries: Carries, greets: bool = True) -> bool:
         """Sets or changes the framing; returns whether octets waited for it, which are read now."""
@@ -437,7 +437,7 @@ class Observer:
                     observed = self._checker.hear_plain(speaker, cut)
                     if observed is not None:
                         return observed
-                    self._hear(speaker, Heard(cut[4], cut[5], assembly_of(cut)))
+                    self._hear(speaker, PlacedItem(cut[4], cut[5], assembly_of(cut)))
                     continue
                 heard = ear.next()
                 if ear.trace and ear.reader is not None and ear.reader.trace:
@@ -544,7 +544,7 @@ class Observer:
 
     # What was heard.
 
-    def _hear(self, speaker: Speaker, heard: Heard) -> None:
+    def _hear(self, speaker: Speaker, heard: PlacedItem) -> None:
         start, end, thing = heard
         ear = self._ears[speaker]
         if ear.late and speaker not in self._late:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from amqp_sansio.engine import demarcation
 from amqp_sansio.engine.contents import CONTENT_VERBS, say_content
-from amqp_sansio.engine.demarcation import COMMANDS, Effect
+from amqp_sansio.engine.demarcation import COMMANDS, OnceWritten
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError, EncodeError, LimitError, LocalProtocolError, NoCredit
 from amqp_sansio.events import (
@@ -405,7 +405,7 @@ def _undone(refused: tuple[int, int] | None, id: int) -> bool:
 # Each looks at one command, raises when it is illegal now, changes nothing, and returns the effect of writing it.
 
 
-def check_command(session: Session, command: Command, header: bool = False, octets: int = 0) -> Effect | None:
+def check_command(session: Session, command: Command, header: bool = False, octets: int = 0) -> OnceWritten | None:
     """Checks `command` (not a transfer) with a header and `octets` octets of body; returns its effect."""
     verb = command.VERB
     speaker = COMMAND_SPEAKERS.get(verb)
@@ -426,7 +426,7 @@ def check_command(session: Session, command: Command, header: bool = False, octe
     return asked
 
 
-def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
+def _subscribe(session: Session, command: message.Subscribe) -> OnceWritten | None:
     destination = command.destination or ""  # without a destination its name is the empty string
     held = session._subscriptions.current.get(destination)
     if held is not None and not held.cancelled:
@@ -461,12 +461,12 @@ def check_modes(accept_mode: int, acquire_mode: int) -> None:
         raise EncodeError("message.acquire-mode", f"0 pre-acquired or 1 not-acquired, not {acquire_mode}")
 
 
-def _take_back(session: Session, command: message.Stop | message.Flush | message.Cancel) -> Effect | None:
+def _take_back(session: Session, command: message.Stop | message.Flush | message.Cancel) -> OnceWritten | None:
     subscription = session._subscriptions.named(command)
     return None if subscription is None else lambda id: session._subscriptions.take_back(subscription, id, command)
 
 
-def _flow(session: Session, command: message.Flow) -> Effect | None:
+def _flow(session: Session, command: message.Flow) -> OnceWritten | None:
     unit = command.unit or 0
     value = INFINITE if command.value is None else command.value
     if unit not in (MESSAGE, OCTET):
@@ -477,7 +477,7 @@ def _flow(session: Session, command: message.Flow) -> Effect | None:
     return None if subscription is None else lambda _: subscription._book.grant(unit, value)
 
 
-def _set_flow_mode(session: Session, command: message.SetFlowMode) -> Effect | None:
+def _set_flow_mode(session: Session, command: message.SetFlowMode) -> OnceWritten | None:
     mode, subscription = command.flow_mode or 0, session._subscriptions.named(command)
     if subscription is None:
         return None
@@ -490,7 +490,9 @@ def _set_flow_mode(session: Session, command: message.SetFlowMode) -> Effect | N
     return lambda _: subscription._book.set_mode(mode)
 
 
-def _settle(session: Session, command: message.Accept | message.Reject | message.Release | message.Acquire) -> Effect | None:
+def _settle(
+    session: Session, command: message.Accept | message.Reject | message.Release | message.Acquire
+) -> OnceWritten | None:
     ids: RangeSet = EMPTY if command.transfers is None else command.transfers
     planned, bad = session._transfers.plan(command.VERB, ids)
     if len(planned) != len(ids) or not ids:
@@ -528,7 +530,7 @@ def _unsettleable(transfers: TransferBook[Subscription], verb: str, ids: RangeSe
     return LocalProtocolError(f"{verb} {ids}", state, tuple(legal), rule)
 
 
-def _result(session: Session, command: execution.Result) -> Effect | None:
+def _result(session: Session, command: execution.Result) -> OnceWritten | None:
     id = command.command_id
     if id is None:
         raise EncodeError("execution.result.command-id", "names the command that it answers")
@@ -550,7 +552,7 @@ def check_fragments(session: Session, said: str) -> None:
         raise LocalProtocolError(said, "profile without fragments", (f"{said} with Profile(fragments=True)",))
 
 
-_CHECKS: Final[dict[type[Command], Callable[[Session, Any], Effect | None]]] = {  # Any: each row takes its own command
+_CHECKS: Final[dict[type[Command], Callable[[Session, Any], OnceWritten | None]]] = {  # Any: each row takes its own command
     message.Subscribe: _subscribe,
     **dict.fromkeys((message.Cancel, message.Flush, message.Stop), _take_back),
     message.Flow: _flow,
@@ -570,7 +572,7 @@ ALONE: Final = frozenset([each.VERB for each in _CHECKS]) - {"message.flow", *CO
 _HEADER: Final = 0x03 << 8 | HEADER
 _BODY: Final = 0x07 << 8 | BODY
 
-Prepared: TypeAlias = tuple[bytes, bytes | None, bytes | None, list[bytes], Effect | None]
+Prepared: TypeAlias = tuple[bytes, bytes | None, bytes | None, list[bytes], OnceWritten | None]
 """A checked command: its segments, its frames, and its effect once it is written."""
 
 

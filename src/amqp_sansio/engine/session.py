@@ -81,10 +81,10 @@ _FIELDS: Final = {
 }  # fmt: skip
 """Attributes of a session that are plain values, with their types."""
 
-Ids: TypeAlias = RangeSet | int | Iterable[int]
+AnyIds: TypeAlias = RangeSet | int | Iterable[int]
 
 
-def as_ids(ids: Ids) -> RangeSet:
+def as_ids(ids: AnyIds) -> RangeSet:
     """Returns a set of ids, given as a set, one id or an iterable of ids.  Raises EncodeError for a number that is not
     an id."""
     if isinstance(ids, RangeSet):
@@ -543,19 +543,21 @@ class Session:
         )  # fmt: skip
         return self._subscriptions.current[destination or ""]
 
-    def accept(self, ids: Ids, *, sync: bool = False) -> CommandId:
+    def accept(self, ids: AnyIds, *, sync: bool = False) -> CommandId:
         """Accepts acquired transfers, which settles them: their ids may not be used again."""
         return self.send(message.Accept(as_ids(ids)), sync=sync)
 
-    def reject(self, ids: Ids, code: RejectCode = RejectCode.UNSPECIFIED, text: str = "", *, sync: bool = False) -> CommandId:
+    def reject(
+        self, ids: AnyIds, code: RejectCode = RejectCode.UNSPECIFIED, text: str = "", *, sync: bool = False
+    ) -> CommandId:
         """Rejects acquired transfers."""
         return self.send(message.Reject(as_ids(ids), code, text or None), sync=sync)
 
-    def release(self, ids: Ids, set_redelivered: bool = False, *, sync: bool = False) -> CommandId:
+    def release(self, ids: AnyIds, set_redelivered: bool = False, *, sync: bool = False) -> CommandId:
         """Releases transfers, acquired or not; `set_redelivered` marks them as redelivered."""
         return self.send(message.Release(as_ids(ids), set_redelivered), sync=sync)
 
-    def acquire(self, ids: Ids, *, sync: bool = False) -> CommandId:
+    def acquire(self, ids: AnyIds, *, sync: bool = False) -> CommandId:
         """Asks to acquire transfers that arrived not acquired; `ResultReceived` lists those acquired."""
         return self.send(message.Acquire(as_ids(ids)), sync=sync)
 
@@ -600,7 +602,7 @@ class Session:
 
     # --- answering the other side's commands ------------------------------------------------------------------------------
 
-    def complete(self, ids: Ids) -> None:
+    def complete(self, ids: AnyIds) -> None:
         """Marks these commands of the other side as executed; the session reports it before the next octets are taken.
 
         Also works while the session is detached and resumable: it reports them when it is attached again.
@@ -609,7 +611,7 @@ class Session:
         self._inbound.check_results_given(done)
         self._complete_now(done)
 
-    def confirm(self, ids: Ids) -> None:
+    def confirm(self, ids: AnyIds) -> None:
         """Promises that these commands of the other side will complete; the session reports it on request."""
         self._inbound.confirmed.update(self._incomplete("session.confirmed", ids))
 
@@ -645,7 +647,7 @@ class Session:
         self._refused(self.role, f"we refused it with {exception.error_code}: {exception.description or ''}")
         return id
 
-    def _incomplete(self, verb: str, given: Ids) -> RangeSet:
+    def _incomplete(self, verb: str, given: AnyIds) -> RangeSet:
         """Returns the ids of incomplete commands that a report is about.
 
         Raises SessionDetachedError unless it can reach the other side, now or when the session is resumed.
@@ -781,4 +783,4 @@ class Session:
         self._inbound.begin_attachment()
 
 
-__all__ = ["Ids", "Session", "as_ids"]
+__all__ = ["AnyIds", "Session", "as_ids"]

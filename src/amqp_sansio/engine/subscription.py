@@ -9,7 +9,7 @@ from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.kernel.serials import RangeSet, pick, serial_lt, whole
 from amqp_sansio.kernel.snapshots import typed
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, CreditBook
-from amqp_sansio.ledger.ids import Completed, TransferBook
+from amqp_sansio.ledger.ids import CompletedSums, TransferBook
 from amqp_sansio.spec import message
 from amqp_sansio.spec.codes import FlowMode
 
@@ -209,7 +209,7 @@ class Subscriptions:
         subscription._book.complete(messages, octets, charge)
         self.unreported[subscription._book] = None
 
-    def give_back(self, given: Completed[Subscription]) -> None:
+    def give_back(self, given: CompletedSums[Subscription]) -> None:
         """Moves the windows for completed deliveries."""
         for subscription, (messages, octets, charge) in given.items():
             self.complete(subscription, messages, octets, charge)

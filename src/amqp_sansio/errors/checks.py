@@ -16,8 +16,8 @@ T = TypeVar("T")
 SECONDS: Final = (float, int)
 """The classes of a timeout."""
 
-Check: TypeAlias = Callable[[object, "attrs.Attribute[Any]", object], None]  # Any: attrs' own signature of a validator
-Fields: TypeAlias = "list[attrs.Attribute[Any]]"
+Validator: TypeAlias = Callable[[object, "attrs.Attribute[Any]", object], None]  # Any: attrs' own signature of a validator
+Attributes: TypeAlias = "list[attrs.Attribute[Any]]"
 
 
 def check_timeout(timeout: object) -> None:
@@ -63,7 +63,7 @@ def several(values: Iterable[T]) -> tuple[T, ...]:
     return tuple(values) if isinstance(given, Iterable) and not isinstance(given, bytes) else given  # type: ignore[return-value]
 
 
-def integers(low: int, high: int | None = None) -> Check:
+def integers(low: int, high: int | None = None) -> Validator:
     """Takes integers from `low` to `high`."""
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -73,7 +73,7 @@ def integers(low: int, high: int | None = None) -> Check:
     return check
 
 
-def numbers(low: float, high: float = math.inf, *, above: bool = False) -> Check:
+def numbers(low: float, high: float = math.inf, *, above: bool = False) -> Validator:
     """Takes numbers from `low` to `high`; with `above`, not `low` itself."""
     legal = f"a number above {low:g}" if above else f"a number of {low:g}{' or more' if high == math.inf else f' to {high:g}'}"
 
@@ -85,7 +85,7 @@ def numbers(low: float, high: float = math.inf, *, above: bool = False) -> Check
     return check
 
 
-def one_of(*legal: object) -> Check:
+def one_of(*legal: object) -> Validator:
     """Takes these values."""
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -95,7 +95,7 @@ def one_of(*legal: object) -> Check:
     return check
 
 
-def texts(high: int | None = None, low: int = 0) -> Check:
+def texts(high: int | None = None, low: int = 0) -> Validator:
     """Takes a text that UTF-8 can carry in `low` to `high` octets, or a tuple of such texts."""
     most = " that UTF-8 can carry" if high is None else f" of {f'{low} to' if low else 'at most'} {high} octets"
 
@@ -111,7 +111,7 @@ def texts(high: int | None = None, low: int = 0) -> Check:
     return check
 
 
-def checked(least: int = 0) -> Callable[[type, Fields], Fields]:
+def checked(least: int = 0) -> Callable[[type, Attributes], Attributes]:
     """Returns a `field_transformer` of attrs: a field without a validator is checked by its annotation.
 
     Integers are `least` or more; other numbers 0 or more, or above 0 where `least` is 1.  Where the annotation has None, it is
@@ -122,10 +122,10 @@ def checked(least: int = 0) -> Callable[[type, Fields], Fields]:
         "tuple[str, ...]": texts(),
     }  # fmt: skip
 
-    def transform(cls: type, fields: Fields) -> Fields:
+    def transform(cls: type, fields: Attributes) -> Attributes:
         own = [field for field in fields if not getattr(field, "inherited", False)]
         plain = [field for field in own if field.validator is None]
-        checks: list[Check] = []
+        checks: list[Validator] = []
 
         def by_annotation(instance: object, _last: attrs.Attribute[Any], _value: object) -> None:
             if not checks:  # made with the first instance, and one validator for all: each of its own costs imports
@@ -145,7 +145,7 @@ def checked(least: int = 0) -> Callable[[type, Fields], Fields]:
     return transform
 
 
-def _or_none(field: attrs.Attribute[Any], check: Check) -> Check:
+def _or_none(field: attrs.Attribute[Any], check: Validator) -> Validator:
     return attrs.validators.optional(check) if str(field.type).endswith(" | None") else check
 
 
@@ -154,7 +154,7 @@ def _flag(instance: object, attribute: attrs.Attribute[Any], value: object) -> N
         raise _refusal(instance, attribute, value, "True or False")
 
 
-def _of(name: str, module: str) -> Check:
+def _of(name: str, module: str) -> Validator:
     """Takes instances of the class with this name in a module, or a tuple of them; or something that can be called."""
     item = name.removeprefix("tuple[").removesuffix(", ...]")
 

@@ -6,7 +6,7 @@ from collections import deque
 from itertools import islice
 from typing import Final, TypeAlias
 
-Key: TypeAlias = tuple[str, str]
+ConsumerKey: TypeAlias = tuple[str, str]
 """Class and tag of a consumer."""
 
 
@@ -17,13 +17,13 @@ class ConsumerTags:
     __slots__ = ("_asked", "_count", "_leaving", "_revoked", "changes", "live", "unnamed")
 
     def __init__(self, unnamed: bool) -> None:
-        self.live: Final[dict[Key, bool]] = {}
+        self.live: Final[dict[ConsumerKey, bool]] = {}
         """Active ones with a known tag: whether their deliveries need no settling."""
         self.changes = 0
         """How often one of `live` may have gone, or another have its tag: what was known of one holds as long as this does."""
-        self._leaving: Final[dict[Key, Leaving]] = {}
+        self._leaving: Final[dict[ConsumerKey, Leaving]] = {}
         """The client's cancels that may be in flight."""
-        self._revoked: Final[dict[Key, None]] = {}
+        self._revoked: Final[dict[ConsumerKey, None]] = {}
         """Those of them that the server has cancelled, or the previous ones with the tag: the server's cancel crossed one of
         the client."""
         self._asked: Final[dict[tuple[str, bool], deque[int]]] = {}
@@ -41,21 +41,21 @@ class ConsumerTags:
         return len(self.live) + sum([len(places) for places in self._asked.values()])
 
     @property
-    def tags(self) -> tuple[Key, ...]:
+    def tags(self) -> tuple[ConsumerKey, ...]:
         """The active ones with a known tag."""
         return tuple(self.live)
 
-    def drop(self, key: Key) -> None:
+    def drop(self, key: ConsumerKey) -> None:
         """Drops one that the client cancels, with the deliveries that follow."""
         self.changes += 1
         self.live.pop(key, None)
         self._revoked.pop(key, None)
 
-    def taken(self, key: Key) -> bool:
+    def taken(self, key: ConsumerKey) -> bool:
         """Whether another consumer has the tag."""
         return key in self.live and key not in self._revoked
 
-    def consume(self, key: Key, settled: bool, waits: bool) -> None:
+    def consume(self, key: ConsumerKey, settled: bool, waits: bool) -> None:
         """Notes a consume by the client, with a free tag or, for "", one that the server will choose.
 
         `settled`: deliveries need no settling; `waits`: the client waits for the answer.
@@ -70,7 +70,7 @@ class ConsumerTags:
         else:
             self.unnamed = True
 
-    def started(self, key: Key, named: bool, settled: bool) -> None:
+    def started(self, key: ConsumerKey, named: bool, settled: bool) -> None:
         """Notes the server's answer to a consume; `named`: the client gave it its tag."""
         if not named:
             self._named((key[0], settled))
@@ -84,7 +84,7 @@ class ConsumerTags:
             if not places:
                 del self._asked[asked]
 
-    def cancel(self, key: Key, waits: bool) -> bool:
+    def cancel(self, key: ConsumerKey, waits: bool) -> bool:
         """Notes a cancel by the client; returns whether there was such a consumer."""
         settled = self.live.get(key)
         self.drop(key)
@@ -92,7 +92,7 @@ class ConsumerTags:
             self._leaving.setdefault(key, Leaving()).cancel(settled, waits)
         return settled is not None
 
-    def cancelled(self, key: Key) -> bool:
+    def cancelled(self, key: ConsumerKey) -> bool:
         """Notes a cancel by the server; returns whether the consumer could exist.
 
         It may cross a cancel of the client, which may have given the tag to another consumer since.
@@ -109,13 +109,13 @@ class ConsumerTags:
             return self.unnamed
         return True
 
-    def left(self, key: Key) -> None:
+    def left(self, key: ConsumerKey) -> None:
         """Notes that the server has executed a cancel, and everything before it."""
         leaving = self._leaving.get(key)
         if leaving is not None and leaving.answered():
             del self._leaving[key]
 
-    def settled(self, key: Key) -> bool | None:
+    def settled(self, key: ConsumerKey) -> bool | None:
         """Returns whether deliveries to a tag need no settling; None where no consumer has it."""
         settled = self.live.get(key)
         if settled is not None:

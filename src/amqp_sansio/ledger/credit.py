@@ -24,7 +24,7 @@ MESSAGE: Final = 0
 OCTET: Final = 1
 
 
-Mark: TypeAlias = tuple[int, int]
+GrantMark: TypeAlias = tuple[int, int]
 """The total granted so far, and the number of this moment."""
 
 FlowState: TypeAlias = tuple[int, tuple[int, int], tuple[int, int], tuple[tuple[int, int, int], ...]]
@@ -88,7 +88,7 @@ class Grants:
         self._total = 0
         self._moment = 0
         self._infinite = -1  # the moment of the last infinite grant
-        self._floor: Mark = 0, -1  # the total and the moment of the last stop
+        self._floor: GrantMark = 0, -1  # the total and the moment of the last stop
 
     def grant(self, value: int) -> None:
         """Like `Credit.grant`, for all moments."""
@@ -103,7 +103,7 @@ class Grants:
         self._moment += 1
         self._floor = self._total, self._moment
 
-    def mark(self, granted: int = 0) -> Mark:
+    def mark(self, granted: int = 0) -> GrantMark:
         """Returns the present moment, or one since which `granted` was granted."""
         if granted == INFINITE:
             mark = self._total, self._moment
@@ -112,7 +112,7 @@ class Grants:
         self._moment += 1
         return self._total - granted, self._moment
 
-    def since(self, mark: Mark) -> int:
+    def since(self, mark: GrantMark) -> int:
         """Returns what was granted since a moment: INFINITE, or at most MOST."""
         total, moment = mark
         floor, stopped = self._floor
@@ -162,7 +162,7 @@ class CreditBook:
         self.switches = 0
         """The number of mode changes, which reset the used count."""
         # For each incomplete flush, by command id: since when grants of messages and octets count.
-        self._flushes: dict[int, tuple[Mark, Mark]] = {}
+        self._flushes: dict[int, tuple[GrantMark, GrantMark]] = {}
         self._message_grants: Final = Grants()
         self._octet_grants: Final = Grants()
         self.limited = True
@@ -225,7 +225,7 @@ class CreditBook:
         if marks is not None:
             self.messages.limit, self.octets.limit = self._since(marks)
 
-    def _since(self, marks: tuple[Mark, Mark]) -> tuple[int, int]:
+    def _since(self, marks: tuple[GrantMark, GrantMark]) -> tuple[int, int]:
         """Returns the limits without what was granted before these moments."""
         messages, octets = self._message_grants.since(marks[0]), self._octet_grants.since(marks[1])
         return min(self.messages.limit, messages), min(self.octets.limit, octets)
@@ -397,7 +397,7 @@ class CreditBook:
         book.mode, messages, octets, flushes = granted
         book.messages.limit, book.messages.used = messages
         book.octets.limit, book.octets.used = octets
-        marks: list[dict[int, Mark]] = []
+        marks: list[dict[int, GrantMark]] = []
         for grants, unit in ((book._message_grants, 1), (book._octet_grants, 2)):
             infinite_first = sorted(flushes, key=lambda flush: flush[unit] != INFINITE)
             marks.append({flush[0]: grants.mark(flush[unit]) for flush in infinite_first})

@@ -193,9 +193,9 @@ class Delivery(NamedTuple, Generic[W]):
 
 _MOVES: Final = {accept_mode: table.moves for accept_mode, table in rows.TRANSFER.items()}
 
-Plan: TypeAlias = list[tuple[int, Delivery[W], str]]
+NextStates: TypeAlias = list[tuple[int, Delivery[W], str]]
 """Deliveries by id, with their next states."""
-Completed: TypeAlias = dict[W, tuple[int, int, int]]
+CompletedSums: TypeAlias = dict[W, tuple[int, int, int]]
 """By subscription: how many messages were completed, their octets, and their charge."""
 
 
@@ -211,9 +211,9 @@ class TransferBook(Generic[W]):
         self.deliveries: dict[int, Delivery[W]] = {}
         self.provisional: dict[int, Delivery[W]] = {}
 
-    def plan(self, verb: str, ids: RangeSet) -> tuple[Plan[W], list[int]]:
+    def plan(self, verb: str, ids: RangeSet) -> tuple[NextStates[W], list[int]]:
         """Returns the effect of the recipient's `verb` about `ids`, and the ids for which it is illegal; changes nothing."""
-        planned: Plan[W] = []
+        planned: NextStates[W] = []
         bad: list[int] = []
         for id in pick(ids, self.deliveries):
             delivery = self.deliveries[id]
@@ -224,14 +224,14 @@ class TransferBook(Generic[W]):
                 planned.append((id, delivery, state))
         return planned, bad
 
-    def apply(self, planned: Plan[W], ids: RangeSet, completes: bool) -> tuple[RangeSet, Completed[W]]:
+    def apply(self, planned: NextStates[W], ids: RangeSet, completes: bool) -> tuple[RangeSet, CompletedSums[W]]:
         """Applies a plan about `ids`.
 
         With `completes`, what is settled is completed as well, unless it was before.
         """
         deliveries = self.deliveries
         done: list[int] = []
-        given: Completed[W] = {}
+        given: CompletedSums[W] = {}
         for id, delivery, state in planned:
             if state != rows.END or not (completes or delivery.completed):
                 deliveries[id] = delivery._replace(state=state)
@@ -242,7 +242,7 @@ class TransferBook(Generic[W]):
                 _count(given, delivery)
         return (ids if len(done) == len(planned) else RangeSet.of(*done)), given
 
-    def accepted_provisionally(self, planned: Plan[W]) -> None:
+    def accepted_provisionally(self, planned: NextStates[W]) -> None:
         """Notes that the plan's deliveries are accepted in a transaction; call it before `apply`."""
         self.provisional.update({id: delivery for id, delivery, _ in planned})
 
@@ -267,9 +267,9 @@ class TransferBook(Generic[W]):
             else:
                 self.deliveries[id] = delivery._replace(state=state)
 
-    def complete(self, ids: RangeSet) -> Completed[W]:
+    def complete(self, ids: RangeSet) -> CompletedSums[W]:
         """Completes these commands; returns what is new.  Drops what is also settled."""
-        given: Completed[W] = {}
+        given: CompletedSums[W] = {}
         for id in pick(ids, self.deliveries):
             delivery = self.deliveries[id]
             if delivery.completed:
@@ -317,7 +317,7 @@ class TransferBook(Generic[W]):
                 table[id] = Delivery(state, accept_mode, None if at is None else subscriptions[at], *more)
 
 
-def _count(given: Completed[W], delivery: Delivery[W]) -> None:
+def _count(given: CompletedSums[W], delivery: Delivery[W]) -> None:
     subscription = delivery.subscription
     if subscription is not None:
         messages, octets, charge = given.get(subscription, (0, 0, 0))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from collections.abc import Mapping
+from typing import ClassVar, Final, TypeAlias, final
 
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.wire.framing import Assembly
+
+FieldTypes: TypeAlias = tuple[tuple[str, str], ...]
+"""Name and wire type of each field, in flag order."""
+InnerStruct: TypeAlias = tuple[type[Struct], FieldTypes, int, int | None]
+InnerStructs: TypeAlias = Mapping[str, InnerStruct]
+"""Structs that are fields: class, fields, octets of their size, and class and code as one number where they have them."""
+ArgumentTable: TypeAlias = tuple[tuple[str, str, object], ...]
+"""Name and wire type of each argument of a method, in order; and the value to send for a reserved one, else None."""
 
 
 @final  # so that a type check is as good as isinstance, and faster

@@ -22,7 +22,8 @@ from amqp_sansio.kernel.value import Value as Fields
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.base import BodyContent, Struct, made_of
 from amqp_sansio.spec.values import Array, ByteRanges, List, Map, OpaqueValue, RawArray, TextArray, Value
-from amqp_sansio.wire.codec import DEFAULT_READING
+from amqp_sansio.wire.codec import DEFAULT_READING, FieldTypes, InnerStruct, InnerStructs
+from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.primitives import (
     OCTET,
     OCTET_OF,
@@ -53,19 +54,16 @@ from amqp_sansio.wire.types import (
     LATIN,
     MASKS,
     PREFIXES,
-    FieldTable,
     FieldWriter,
-    InnerStruct,
-    InnerStructs,
     fixed_width,
     prefix_width,
     wrong_ranges,
 )
 
-Writer: TypeAlias = Callable[[Value], bytes]
+WriteValue: TypeAlias = Callable[[Value], bytes]
 
 
-def _integer(name: str, low: int, high: int, pack: Callable[[int], bytes]) -> Writer:
+def _integer(name: str, low: int, high: int, pack: Callable[[int], bytes]) -> WriteValue:
     def write(value: Value) -> bytes:
         if not isinstance(value, int):
             raise EncodeError(name, f"takes an int, not {type(value).__name__}")
@@ -89,7 +87,7 @@ def _put_boolean(value: Value) -> bytes:
     return OCTET[value]
 
 
-def _number(name: str, pack: Callable[[float], bytes]) -> Writer:
+def _number(name: str, pack: Callable[[float], bytes]) -> WriteValue:
     def write(value: Value) -> bytes:
         if not isinstance(value, float | int):
             raise EncodeError(name, f"takes a float, not {type(value).__name__}")
@@ -104,7 +102,7 @@ def _number(name: str, pack: Callable[[float], bytes]) -> Writer:
     return write
 
 
-def _put_decimal(name: str, bits: int, pack: Callable[[int], bytes]) -> Writer:
+def _put_decimal(name: str, bits: int, pack: Callable[[int], bytes]) -> WriteValue:
     top = 1 << bits - 1
 
     def write(value: Value) -> bytes:
@@ -136,7 +134,7 @@ def _prefixed(code: int, octets: bytes, name: str) -> bytes:
     return len(octets).to_bytes(width, "big") + octets
 
 
-def _text(code: int, name: str, encoding: str) -> Writer:
+def _text(code: int, name: str, encoding: str) -> WriteValue:
     def write(value: Value) -> bytes:
         if not isinstance(value, str):
             raise EncodeError(name, f"takes a str, not {type(value).__name__}")
@@ -171,7 +169,7 @@ def _put_char_utf32(value: Value) -> bytes:
     return put_u32(ord(value))
 
 
-def _fixed_octets(code: int, name: str) -> Writer:
+def _fixed_octets(code: int, name: str) -> WriteValue:
     width = FIXED[code >> 4]
 
     def write(value: Value) -> bytes:
@@ -184,7 +182,7 @@ def _fixed_octets(code: int, name: str) -> Writer:
     return write
 
 
-def _variable_octets(code: int, name: str) -> Writer:
+def _variable_octets(code: int, name: str) -> WriteValue:
     def write(value: Value) -> bytes:
         if not isinstance(value, bytes):
             raise EncodeError(name, f"takes bytes, not {type(value).__name__}")
@@ -216,7 +214,7 @@ def put_opaque(value: OpaqueValue) -> bytes:
     return value.octets
 
 
-WRITERS: Final[dict[int, Writer]] = {
+WRITERS: Final[dict[int, WriteValue]] = {
     **{code: _fixed_octets(code, kind.__name__.lower()) for code, kind in BINARIES.items() if code != 0x80},
     0x01: _integer("int8", -(1 << 7), (1 << 7) - 1, put_i8),
     0x02: _integer("uint8", 0, (1 << 8) - 1, put_u8),
@@ -531,9 +529,7 @@ def encode_struct32(value: Struct) -> bytes:
     except Exception as why:
         if not isinstance(why, UNWRITABLE):
             raise
-        from amqp_sansio.wire.layouts import fields
-
-        error = unwritable(value.NAME, value, fields.FIELDS[type(value)], fields.SHAPES, why)
+        error = unwritable(value.NAME, value, FIELDS[type(value)], SHAPES, why)
         error._inside = value
         raise error from None
 
@@ -669,7 +665,7 @@ FIELD_WRITERS: Final[dict[str, FieldWriter]] = {
 }
 
 
-def write_fields(thing: Fields, fields: FieldTable, shapes: InnerStructs) -> tuple[int, bytes]:
+def write_fields(thing: Fields, fields: FieldTypes, shapes: InnerStructs) -> tuple[int, bytes]:
     """Encodes all fields; returns flags and octets.  Raises one of `encoding.UNWRITABLE` for an invalid value."""
     flags = 0
     parts: list[bytes] = []
@@ -746,7 +742,7 @@ _CHECK: Final[dict[str, Callable[[object], None]]] = {
 }
 
 
-def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: InnerStructs, why: Exception) -> EncodeError:
+def unwritable(what: str, thing: Fields, fields: FieldTypes, shapes: InnerStructs, why: Exception) -> EncodeError:
     """Returns why the fast writer gave up on a control, command or struct.
 
     Costs as much as writing it, at any depth: a value that `why` already explains is not written again.
@@ -757,7 +753,7 @@ def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: InnerStruct
     return why if isinstance(why, EncodeError) else EncodeError(what, f"cannot be written: {why}")
 
 
-def _unwritable(what: str, thing: Fields, fields: FieldTable, shapes: InnerStructs, why: Exception) -> EncodeError | None:
+def _unwritable(what: str, thing: Fields, fields: FieldTypes, shapes: InnerStructs, why: Exception) -> EncodeError | None:
     """Returns the error of the first field that cannot be written; None when all can."""
     told = why if isinstance(why, EncodeError) else None
     for name, kind in fields:

@@ -18,7 +18,7 @@ from amqp_sansio.spec.base import Control, Method, Struct
 from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.spec.methods import basic
 from amqp_sansio.spec.methods.basic import Deliver, Properties, Publish
-from amqp_sansio.wire.codec import DEFAULT_READING, Codec, Reading
+from amqp_sansio.wire.codec import DEFAULT_READING, ArgumentTable, Codec, FieldTypes, Reading
 from amqp_sansio.wire.encoding import EMPTY_ARGUMENTS, FIELD_WRITERS, UNWRITABLE, put_short, unwritable
 from amqp_sansio.wire.field_tables import FlatReader, TableProfile, TableReader
 from amqp_sansio.wire.framing import Assembly
@@ -36,16 +36,14 @@ from amqp_sansio.wire.primitives import OCTET, put_u16, put_u32, put_u64, u16, u
 from amqp_sansio.wire.types import (
     BAD,
     FIELD_READERS,
-    ArgumentTable,
     FieldReader,
-    FieldTable,
     FieldWriter,
     decode_error,
     missing,
 )
 
-MethodReader: TypeAlias = Callable[[bytes, int, int, Reading], Method | None]
-MethodWriter: TypeAlias = Callable[..., bytes]
+ReadMethod: TypeAlias = Callable[[bytes, int, int, Reading], Method | None]
+WriteMethod: TypeAlias = Callable[..., bytes]
 
 
 def read_arguments(
@@ -157,8 +155,8 @@ class Methods:
         arguments: dict[type[Method] | type[Control], ArgumentTable],
         contents: frozenset[str],
         profile: TableProfile | None = None,
-        readers: Mapping[int, MethodReader] | None = None,
-        writers: Mapping[type[Method] | type[Control], MethodWriter] | None = None,
+        readers: Mapping[int, ReadMethod] | None = None,
+        writers: Mapping[type[Method] | type[Control], WriteMethod] | None = None,
     ) -> None:
         self.name: Final = name
         self.contents: Final = contents
@@ -249,7 +247,7 @@ PER_WORD: Final = 15
 def read_properties(
     kind: Callable[..., T],
     what: str,
-    properties: FieldTable,
+    properties: FieldTypes,
     b: bytes,
     p: int,
     end: int,
@@ -280,7 +278,7 @@ def read_properties(
     return kind(*[found.get(name) for name, _ in properties])
 
 
-def write_properties(what: str, thing: Value, properties: FieldTable, write_table: FieldWriter | None = None) -> bytes:
+def write_properties(what: str, thing: Value, properties: FieldTypes, write_table: FieldWriter | None = None) -> bytes:
     """Encodes all properties that are not None, after as many words of flags as they need, at least one.
 
     Raises one of `encoding.UNWRITABLE` for a value that its type cannot hold.
@@ -303,7 +301,7 @@ PROPERTIES_AT: Final = HEADER_HEAD - 2
 _LONGEST: Final = 16
 """The most characters of a method's name that contains numbers: "connection.65535"."""
 
-Contents: TypeAlias = "Mapping[int, tuple[type[Struct], FieldTable]]"
+PropertyTypes: TypeAlias = "Mapping[int, tuple[type[Struct], FieldTypes]]"
 """The properties of contents by class: the struct, and its names and types in order."""
 
 
@@ -315,7 +313,7 @@ class MethodCodec(Codec):
 
     __slots__ = ("_carrying", "_classes", "_numbers", "_verbs", "basic", "contents", "extended", "methods", "verbs")
 
-    def __init__(self, name: str, methods: Methods, contents: Contents, classes: Mapping[int, str]) -> None:
+    def __init__(self, name: str, methods: Methods, contents: PropertyTypes, classes: Mapping[int, str]) -> None:
         super().__init__(name)
         self.methods: Final = methods
         self.contents: Final = dict(contents)
@@ -421,7 +419,7 @@ class MethodCodec(Codec):
         """The version that the dialect is an edition of."""
         return self.name.partition(" ")[0]
 
-    def _write_properties(self, properties: Value, fields: FieldTable) -> bytes:
+    def _write_properties(self, properties: Value, fields: FieldTypes) -> bytes:
         if type(properties) is basic.Properties:
             try:
                 return write_basic_properties(properties, self.methods.write_table)

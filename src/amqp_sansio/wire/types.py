@@ -41,7 +41,8 @@ from amqp_sansio.spec.values import (
     TextArray,
     Value,
 )
-from amqp_sansio.wire.codec import DEFAULT_READING, Reading
+from amqp_sansio.wire.codec import DEFAULT_READING, FieldTypes, InnerStruct, InnerStructs, Reading
+from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES, STRUCTS
 from amqp_sansio.wire.primitives import (
     OCTET,
     PAIRS32,
@@ -62,7 +63,7 @@ from amqp_sansio.wire.primitives import (
     uuid_of,
 )
 
-Reader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Value, int]]
+ReadValue: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[Value, int]]
 
 T = TypeVar("T")
 
@@ -115,7 +116,7 @@ def _boolean(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
     return octet == 1, p + 1
 
 
-def _fixed(unpack: Callable[[bytes, int], tuple[int, ...]], make: Callable[[int], Value], width: int) -> Reader:
+def _fixed(unpack: Callable[[bytes, int], tuple[int, ...]], make: Callable[[int], Value], width: int) -> ReadValue:
     def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
         return make(unpack(b, p)[0]), p + width
 
@@ -159,7 +160,7 @@ def _uuid(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Val
     return uuid_of(b[p : p + 16]), p + 16
 
 
-def _decimal(code: int, make: type[Decimal], width: int) -> Reader:
+def _decimal(code: int, make: type[Decimal], width: int) -> ReadValue:
     mantissa = i32 if width == 4 else i64
 
     def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
@@ -169,7 +170,7 @@ def _decimal(code: int, make: type[Decimal], width: int) -> Reader:
     return read
 
 
-def _octets(code: int, make: type[bytes]) -> Reader:
+def _octets(code: int, make: type[bytes]) -> ReadValue:
     def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
         start, stop = span(code, b, p, end)
         return make(b[start:stop]), stop
@@ -197,7 +198,7 @@ def _str16(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Va
     return b[start:stop].decode("utf-8", reading.text), stop
 
 
-def _latin(code: int, make: type[str]) -> Reader:
+def _latin(code: int, make: type[str]) -> ReadValue:
     def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
         start, stop = span(code, b, p, end)
         return make(b[start:stop].decode(LATIN)), stop
@@ -205,7 +206,7 @@ def _latin(code: int, make: type[str]) -> Reader:
     return read
 
 
-def _utf16(code: int, make: type[v.Str8Utf16] | type[v.Str16Utf16]) -> Reader:
+def _utf16(code: int, make: type[v.Str8Utf16] | type[v.Str16Utf16]) -> ReadValue:
     def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
         start, stop = span(code, b, p, end)
         octets = b[start:stop]
@@ -225,7 +226,7 @@ def _bit(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Valu
     return v.Bit(), p
 
 
-def _opaque(code: int) -> Reader:
+def _opaque(code: int) -> ReadValue:
     def read(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
         start, stop = span(code, b, p, end)
         return OpaqueValue(code, b[start:stop]), stop
@@ -238,7 +239,7 @@ BINARIES: Final[dict[int, type[bytes]]] = {
     for kind in (v.Bin8, v.Bin16, v.Bin32, v.Bin64, v.Bin128, v.Bin256, v.Bin512, v.Bin1024, v.Bin40, v.Bin72, v.Vbin8)
 }
 
-READERS: Final[dict[int, Reader]] = {
+READERS: Final[dict[int, ReadValue]] = {
     **{code: _opaque(code) for code in range(256)},
     **{code: _octets(code, kind) for code, kind in BINARIES.items()},
     0x01: _fixed(i8, v.Int8, 1),
@@ -304,7 +305,7 @@ def _boolean_behind(octets: int) -> Unpack:
     return read
 
 
-Entry: TypeAlias = "tuple[bytes, int, str, Unpack | None, bytes, str]"
+KnownEntry: TypeAlias = "tuple[bytes, int, str, Unpack | None, bytes, str]"
 """What is known in advance of an entry, or of a number and the text after it.
 
 * Its head: the size of the name, the name and the type code; for a text also the octets of the size but the last one.
@@ -322,7 +323,7 @@ class Shape:
 
     __slots__ = ("entries", "letters", "missed", "size")
 
-    def __init__(self, entries: tuple[Entry, ...] = (), letters: bytes = b"") -> None:
+    def __init__(self, entries: tuple[KnownEntry, ...] = (), letters: bytes = b"") -> None:
         self.entries: Final = entries
         self.letters: Final = letters
         self.size: Final = len(letters)
@@ -435,7 +436,7 @@ class Shapes:
                 self._names.clear()
             self._names.update(names)
             return
-        made: list[Entry] = []
+        made: list[KnownEntry] = []
         number = ""  # the form of the entry before, if it is a number
         for name, letter in zip(names, letters, strict=True):
             head = name.encode()
@@ -730,13 +731,6 @@ def wrong_ranges(ranges: ByteRanges) -> str:
 
 # --- fields ---------------------------------------------------------------------------------------------------------------
 
-FieldTable: TypeAlias = tuple[tuple[str, str], ...]
-"""Name and wire type of each field, in flag order."""
-InnerStruct: TypeAlias = tuple[type[Struct], FieldTable, int, int | None]
-InnerStructs: TypeAlias = Mapping[str, InnerStruct]
-"""Structs that are fields: class, fields, octets of their size, and class and code as one number where they have them."""
-ArgumentTable: TypeAlias = tuple[tuple[str, str, object], ...]
-"""Name and wire type of each argument of a method, in order; and the value to send for a reserved one, else None."""
 FieldReader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[object, int]]
 FieldWriter: TypeAlias = Callable[..., bytes]
 
@@ -805,7 +799,7 @@ FIELD_READERS: Final[dict[str, FieldReader]] = {
 def read_fields(
     kind: Callable[..., T],
     what: str,
-    fields: FieldTable,
+    fields: FieldTypes,
     shapes: InnerStructs,
     b: bytes,
     p: int,
@@ -945,15 +939,12 @@ def decode_error(why: Exception, what: str, p: int) -> DecodeError:
 
 def _read_struct_slowly(why: Exception, b: bytes, p: int, end: int, reading: Reading) -> tuple[Struct, int]:
     """Decodes a coded struct on which the fast path gave up because of `why`.  Raises DecodeError."""
-    from amqp_sansio.wire.layouts import fields
-
     if p + 8 <= end:
         size, key, flags = struct_head(b, p)
-        kind = fields.STRUCTS.get(key)
+        kind = STRUCTS.get(key)
         if kind is not None and 4 <= size <= end - p - 4:
             stop = p + 4 + size
-            table, shapes = fields.FIELDS[kind], fields.SHAPES
-            return read_fields(kind, kind.NAME, table, shapes, b, p + 8, stop, flags, reading, True), stop
+            return read_fields(kind, kind.NAME, FIELDS[kind], SHAPES, b, p + 8, stop, flags, reading, True), stop
     raise why if isinstance(why, DecodeError) else decode_error(why, "struct32", p)
 
 

@@ -21,7 +21,7 @@ from amqp_sansio.broker.selectors.expressions import (
     Not,
     Pattern,
     SelectorError,
-    Value,
+    SelectorValue,
     compare,
     compute,
 )
@@ -79,15 +79,15 @@ VALUES = st.one_of(
 LONGS = st.integers(-(2**63), 2**63 - 1)
 
 
-def nothing(name: str) -> Value:
+def nothing(name: str) -> SelectorValue:
     return None
 
 
-def value_of(expression: Expression) -> Value:
+def value_of(expression: Expression) -> SelectorValue:
     return expression.value(nothing)
 
 
-def both(kind: type[All] | type[Any], *values: Value) -> Value:
+def both(kind: type[All] | type[Any], *values: SelectorValue) -> SelectorValue:
     return value_of(kind(tuple([Constant(value) for value in values])))
 
 
@@ -101,7 +101,7 @@ def test_the_tables_of_and_and_or(a: bool | None, b: bool | None) -> None:
 
 
 @given(st.lists(VALUES, min_size=1, max_size=5))
-def test_denied_alternatives_are_the_alternatives_denied(values: list[Value]) -> None:
+def test_denied_alternatives_are_the_alternatives_denied(values: list[SelectorValue]) -> None:
     """NOT (a OR b) is NOT a AND NOT b, whatever the values are."""
     parts = [Constant(value) for value in values]
     assert value_of(Not(Any(tuple(parts)))) is value_of(All(tuple([Not(part) for part in parts])))
@@ -109,7 +109,7 @@ def test_denied_alternatives_are_the_alternatives_denied(values: list[Value]) ->
 
 
 @given(VALUES, VALUES)
-def test_null_makes_a_comparison_unknown_and_types_that_are_not_alike_make_it_false(a: Value, b: Value) -> None:
+def test_null_makes_a_comparison_unknown_and_types_that_are_not_alike_make_it_false(a: SelectorValue, b: SelectorValue) -> None:
     for operator in ("=", "<>", "<", "<=", ">", ">="):
         found = compare(operator, a, b)
         assert (found is None) == (a is None or b is None)
@@ -118,7 +118,7 @@ def test_null_makes_a_comparison_unknown_and_types_that_are_not_alike_make_it_fa
 
 
 @given(VALUES, VALUES)
-def test_values_of_like_type_are_equal_or_not(a: Value, b: Value) -> None:
+def test_values_of_like_type_are_equal_or_not(a: SelectorValue, b: SelectorValue) -> None:
     equal, different = compare("=", a, b), compare("<>", a, b)
     if a is not None and b is not None:
         alike = {type(a), type(b)} <= {int, float} or type(a) is type(b)
@@ -126,14 +126,14 @@ def test_values_of_like_type_are_equal_or_not(a: Value, b: Value) -> None:
 
 
 @given(VALUES, VALUES, VALUES)
-def test_between_is_two_comparisons(value: Value, low: Value, high: Value) -> None:
+def test_between_is_two_comparisons(value: SelectorValue, low: SelectorValue, high: SelectorValue) -> None:
     parts = Constant(value), Constant(low), Constant(high)
     assert value_of(Between(*parts)) is both(All, compare(">=", value, low), compare("<=", value, high))
     assert value_of(Between(*parts, outside=True)) is both(Any, compare("<", value, low), compare(">", value, high))
 
 
 @given(VALUES)
-def test_is_null_is_never_unknown(value: Value) -> None:
+def test_is_null_is_never_unknown(value: SelectorValue) -> None:
     assert value_of(IsNull(Constant(value))) is (value is None)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.broker.selectors.expressions import SelectorError, Value
+from amqp_sansio.broker.selectors.expressions import SelectorError, SelectorValue
 from amqp_sansio.broker.selectors.parser import Literal, Selector, Token, tokens_of
 from amqp_sansio.limits import BrokerLimits
 
@@ -97,7 +97,7 @@ def test_tokens_are_shown_as_people_name_them() -> None:
     assert Token("end", None, 0).shown == "the end"
 
 
-MESSAGE: Mapping[str, Value] = {
+MESSAGE: Mapping[str, SelectorValue] = {
     "JMSType": "car", "color": "blue", "weight": 2600, "age": 17, "Country": "UK", "ratio": 2.5, "yes": True, "no": False,
     "phone": "12993", "word": "lose", "underscored": "_foo", "Null_": 0,
 }  # fmt: skip

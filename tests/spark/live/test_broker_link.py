@@ -16,7 +16,7 @@ from amqp_sansio.errors import ConnectFailed
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.broker_link import BrokerLink, cannot_connect
 from amqp_sansio.spark.live.identity import SOURCE, branch, new_owner
-from amqp_sansio.spark.live.options import Access, source_options
+from amqp_sansio.spark.live.options import BrokerAccess, source_options
 
 USERS = ServerConfig(mechanisms=(
     PlainServer(lambda name, password: (name, password) == ("me", "geheim")),
@@ -24,7 +24,7 @@ USERS = ServerConfig(mechanisms=(
 ))  # fmt: skip
 
 
-def access(url: str, **more: str) -> Access:
+def access(url: str, **more: str) -> BrokerAccess:
     return source_options({"url": url, "queue": "q", **more}).access
 
 

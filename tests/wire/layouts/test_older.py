@@ -12,8 +12,8 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods import queue
+from amqp_sansio.wire.codec import ArgumentTable
 from amqp_sansio.wire.method_codec import PROPERTIES_AT, MethodCodec
-from amqp_sansio.wire.types import ArgumentTable
 
 EACH = pytest.mark.parametrize("dialect", OLDER, ids=lambda dialect: dialect.name)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from amqp_sansio.broker.selectors.expressions import Value
+from amqp_sansio.broker.selectors.expressions import SelectorValue
 from tools.interop import broker_j
 from tools.interop.maven import compiled, fetch, java
 
@@ -23,7 +23,7 @@ def prepare(folder: Path) -> tuple[Path, Path]:
     return compiled(SOURCES, libraries, folder), libraries
 
 
-def answers(folder: Path, asked: Iterable[tuple[str, Mapping[str, Value]]]) -> list[str]:
+def answers(folder: Path, asked: Iterable[tuple[str, Mapping[str, SelectorValue]]]) -> list[str]:
     """For each selector and message, returns `true`, `false`, `refused ERROR` (no selector) or `raised ERROR` (evaluating)."""
     classes, libraries = prepare(folder)
     lines = "".join([_line(text, properties) for text, properties in asked])
@@ -36,7 +36,7 @@ def _text(text: str) -> str:
     return b64encode(text.encode()).decode()
 
 
-def _line(text: str, properties: Mapping[str, Value]) -> str:
+def _line(text: str, properties: Mapping[str, SelectorValue]) -> str:
     parts = [_text(text)]
     for name, value in properties.items():
         if isinstance(value, bool):

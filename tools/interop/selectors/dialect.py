@@ -26,7 +26,7 @@ from amqp_sansio.broker.selectors.expressions import (
     Negative,
     Not,
     Positive,
-    Value,
+    SelectorValue,
     compute,
 )
 
@@ -55,18 +55,18 @@ class Integer(int):
     """A number of Java's type Integer; 32-bit results are Integers again."""
 
 
-def _typed(value: Value) -> Value:
+def _typed(value: SelectorValue) -> SelectorValue:
     small = type(value) is int and -(2**31) <= value < 2**31
     return Integer(value) if small and value is not None else value
 
 
-def _wrapped(found: Value, *operands: Value) -> Value:
+def _wrapped(found: SelectorValue, *operands: SelectorValue) -> SelectorValue:
     if type(found) is int and all(type(each) is Integer for each in operands):
         return Integer((found + 2**31) % 2**32 - 2**31)
     return found
 
 
-def _like(a: Value, b: Value) -> bool:
+def _like(a: SelectorValue, b: SelectorValue) -> bool:
     numbers = [isinstance(each, int | float) and not isinstance(each, bool) for each in (a, b)]
     return all(numbers) or (not any(numbers) and type(a) is type(b))
 
@@ -77,7 +77,7 @@ def _double(value: int | float | str) -> tuple[bool, float, float]:
     return (True, 0.0, 0.0) if number != number else (False, number, copysign(1.0, number) if number == 0.0 else 0.0)
 
 
-def _equal(a: Value, b: Value) -> bool:
+def _equal(a: SelectorValue, b: SelectorValue) -> bool:
     if a is None or b is None:
         return a is b
     if not _like(a, b):
@@ -85,7 +85,7 @@ def _equal(a: Value, b: Value) -> bool:
     return _double(a) == _double(b) if isinstance(a, float) or isinstance(b, float) else a == b
 
 
-def _compared(operator: str, a: Value, b: Value) -> bool | None:
+def _compared(operator: str, a: SelectorValue, b: SelectorValue) -> bool | None:
     if operator in ("=", "<>"):
         return _equal(a, b) is (operator == "=")
     if a is None or b is None:
@@ -102,7 +102,7 @@ def _compared(operator: str, a: Value, b: Value) -> bool | None:
     return ORDERED[operator](a, b)
 
 
-def _arithmetic(operator: str, a: Value, b: Value) -> Value:
+def _arithmetic(operator: str, a: SelectorValue, b: SelectorValue) -> SelectorValue:
     if a is None or b is None:
         return None
     if operator == "+" and isinstance(a, str):
@@ -114,11 +114,11 @@ def _arithmetic(operator: str, a: Value, b: Value) -> Value:
     return _wrapped(compute(operator, a, b), a, b)
 
 
-def _truth(value: Value) -> bool | None:
+def _truth(value: SelectorValue) -> bool | None:
     return value if isinstance(value, bool) or value is None else False
 
 
-def evaluate(expression: Expression, lookup: Lookup) -> Value:
+def evaluate(expression: Expression, lookup: Lookup) -> SelectorValue:
     """Returns the value that Broker-J finds.  Raises Raised when it finds none."""
     if isinstance(expression, Constant):
         return _typed(expression.constant)

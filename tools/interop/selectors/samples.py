@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Final
 
-from amqp_sansio.broker.selectors.expressions import Value
+from amqp_sansio.broker.selectors.expressions import SelectorValue
 
 NAMES: Final = {
     "color": "string",
@@ -45,9 +45,9 @@ class Samples:
     def __init__(self, seed: int) -> None:
         self._random: Final = Random(seed)
 
-    def message(self) -> Mapping[str, Value]:
+    def message(self) -> Mapping[str, SelectorValue]:
         """Returns properties: some missing, a few of an unexpected type."""
-        random, found = self._random, dict[str, Value]()
+        random, found = self._random, dict[str, SelectorValue]()
         for name, kind in NAMES.items():
             kind = random.choice(("string", "number", "truth")) if random.random() < 0.05 else kind
             if random.random() < 0.2:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.subscribers import Owner
 
 _position: Final = attrgetter("position")
-Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
+Placement: TypeAlias = "tuple[Message, Sequence[Queue]]"
 """A message and the queues that receive it."""
 CHEAP: Final = 256
 """The most steps of routing for each dead letter of a command."""
@@ -140,7 +140,7 @@ class HostMessages:
 
     # --- limits ---------------------------------------------------------------------------------------------------------------
 
-    def admit(self, publishes: Iterable[Publish], letters: bool = False) -> None:
+    def admit(self, publishes: Iterable[Placement], letters: bool = False) -> None:
         """Raises Refused (506), naming the limit, unless there is room for all of these together.  Changes nothing.
 
         A ring has room for any message up to its own size, and a queue that destroys itself for any message; except for dead
@@ -259,7 +259,7 @@ class HostMessages:
 
     def commit(
         self,
-        publishes: Sequence[Publish],
+        publishes: Sequence[Placement],
         entries: Sequence[QueueEntry],
         operations: Sequence[Operation] = (),
         admitted: bool = False,
@@ -476,7 +476,7 @@ class HostMessages:
         if older is not None:
             self._off(older, operations)
 
-    def _numbered(self, message: Message, queues: Sequence[Queue]) -> list[Publish]:
+    def _numbered(self, message: Message, queues: Sequence[Queue]) -> list[Placement]:
         """Returns the message for its queues; each queue that numbers its messages gets a copy of its own.
 
         Beyond BrokerLimits.numbered_octets of rewritten headers the message stays unnumbered: each header is decoded and
@@ -485,7 +485,7 @@ class HostMessages:
         plain = [queue for queue in queues if queue.numbering is None]
         if len(plain) == len(queues):
             return [(message, plain)]
-        placed: list[Publish] = [(message, plain)]
+        placed: list[Placement] = [(message, plain)]
         left = self.limits.numbered_octets
         for queue in queues:
             if queue.numbering is None:

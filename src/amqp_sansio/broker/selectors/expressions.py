@@ -116,8 +116,8 @@ def _runs(characters: list[str | None]) -> list[tuple[int, str]]:
     return runs
 
 
-Value: TypeAlias = str | int | float | bool | None
-Lookup: TypeAlias = Callable[[str], Value]
+SelectorValue: TypeAlias = str | int | float | bool | None
+Lookup: TypeAlias = Callable[[str], SelectorValue]
 """Returns the value of an identifier for a message; None when the message has none."""
 
 _MASK: Final = 2**64 - 1
@@ -129,7 +129,7 @@ class Expression:
 
     __slots__ = ()
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         """Returns its value for the message whose properties `lookup` returns."""
         raise AssertionError  # overridden by each type
 
@@ -138,9 +138,9 @@ class Expression:
 class Constant(Expression):
     """A literal."""
 
-    constant: Value
+    constant: SelectorValue
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         return self.constant
 
 
@@ -150,7 +150,7 @@ class Identifier(Expression):
 
     name: str
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         return lookup(self.name)
 
 
@@ -160,7 +160,7 @@ class Not(Expression):
 
     operand: Expression
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         truth = self.operand.value(lookup)
         return not truth if isinstance(truth, bool) else None
 
@@ -173,7 +173,7 @@ class _Chain(Expression):
     """The value of a condition that decides, whatever the others."""
     operands: tuple[Expression, ...]
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         decides = self.DECIDES
         rest = not decides
         found: bool | None = rest
@@ -200,11 +200,11 @@ class Any(_Chain):
     DECIDES = True
 
 
-def _number(value: Value) -> int | float | None:
+def _number(value: SelectorValue) -> int | float | None:
     return None if isinstance(value, bool | str) else value
 
 
-def _equal(a: Value, b: Value) -> bool | None:
+def _equal(a: SelectorValue, b: SelectorValue) -> bool | None:
     """Returns None when they are not of like type."""
     if isinstance(a, bool) or isinstance(b, bool) or isinstance(a, str) or isinstance(b, str):
         return a == b if type(a) is type(b) else None
@@ -226,11 +226,11 @@ class Comparison(Expression):
     left: Expression
     right: Expression
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         return compare(self.operator, self.left.value(lookup), self.right.value(lookup))
 
 
-def compare(operator: str, a: Value, b: Value) -> bool | None:
+def compare(operator: str, a: SelectorValue, b: SelectorValue) -> bool | None:
     """Returns the value of `a operator b`; the operator is one of =, <>, <, <=, >, >=."""
     if a is None or b is None:
         return None
@@ -266,7 +266,7 @@ class Between(Expression):
     high: Expression
     outside: bool = False
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         value = self.operand.value(lookup)
         below, above = ("<", ">") if self.outside else (">=", "<=")
         decided = self.outside  # the value with which either one decides
@@ -284,7 +284,7 @@ class In(Expression):
     operand: Expression
     strings: frozenset[str]
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         value = self.operand.value(lookup)
         return None if value is None else isinstance(value, str) and value in self.strings
 
@@ -300,7 +300,7 @@ class Like(Expression):
     pattern: Pattern
     most: int
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         value = self.operand.value(lookup)
         if value is None or not isinstance(value, str):
             return None if value is None else False
@@ -313,7 +313,7 @@ class IsNull(Expression):
 
     operand: Expression
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         return self.operand.value(lookup) is None
 
 
@@ -323,7 +323,7 @@ class Negative(Expression):
 
     operand: Expression
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         number = _number(self.operand.value(lookup))
         return None if number is None else -number if isinstance(number, float) else _long(-number)
 
@@ -334,7 +334,7 @@ class Positive(Expression):
 
     operand: Expression
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         return _number(self.operand.value(lookup))
 
 
@@ -348,7 +348,7 @@ class Arithmetic(Expression):
     first: Expression
     others: tuple[tuple[str, Expression], ...]
 
-    def value(self, lookup: Lookup) -> Value:
+    def value(self, lookup: Lookup) -> SelectorValue:
         found = _number(self.first.value(lookup))
         for operator, operand in self.others:
             number = _number(operand.value(lookup))

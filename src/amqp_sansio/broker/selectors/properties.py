@@ -30,13 +30,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.model.message import DEFAULT_PRIORITY
-from amqp_sansio.broker.selectors.expressions import Value
+from amqp_sansio.broker.selectors.expressions import SelectorValue
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.values import Boolean
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Envelope, Message
-    from amqp_sansio.spec.values import Value as Native
+    from amqp_sansio.spec.values import Value
 
 TYPE_HEADER: Final = "x-jms-type"
 """The application header in which JMS clients send JMSType."""
@@ -70,9 +70,9 @@ class Selectable:
 
     def __init__(self) -> None:
         self._octets = 0
-        self._remembered: Final[dict[int, tuple[Envelope, dict[str, Value]]]] = {}
+        self._remembered: Final[dict[int, tuple[Envelope, dict[str, SelectorValue]]]] = {}
 
-    def properties(self, message: Message, redelivered: bool) -> dict[str, Value]:
+    def properties(self, message: Message, redelivered: bool) -> dict[str, SelectorValue]:
         """Returns the value of each identifier for this message; missing identifiers are NULL."""
         envelope = message.envelope
         found = self._remembered.get(id(envelope))  # a valid key while the envelope itself is cached beside it
@@ -87,8 +87,8 @@ class Selectable:
         return properties
 
 
-def _read(envelope: Envelope) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+def _read(envelope: Envelope) -> dict[str, SelectorValue]:
+    found: dict[str, SelectorValue] = {}
     try:
         said = envelope.form.properties(envelope.header)
     except DecodeError:  # an unreadable header was refused on arrival; one restored from disk has no properties
@@ -120,7 +120,7 @@ def _read(envelope: Envelope) -> dict[str, Value]:
     return found
 
 
-def _plain(value: Native) -> Value:
+def _plain(value: Value) -> SelectorValue:
     """Converts a value of a map to one that selectors can compare; None for any other."""
     if isinstance(value, bool | Boolean):
         return bool(value)

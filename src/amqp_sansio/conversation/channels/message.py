@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.conversation.json_values import Plain, plain
+from amqp_sansio.conversation.json_values import Json, plain
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.errors.core import many
 from amqp_sansio.events.channel import MessageDelivered, MessageGot
@@ -140,7 +140,7 @@ class Message:
         return self.received.properties.headers or _NO_HEADERS
 
     @property
-    def headers(self) -> dict[str, Plain]:
+    def headers(self) -> dict[str, Json]:
         """The application's headers as plain values, which `json.dumps` takes, in a new dict.  See `raw_headers`."""
         return {key: plain(value) for key, value in self.raw_headers.items()}
 

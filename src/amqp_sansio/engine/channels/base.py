@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 MethodId: TypeAlias = int
 """The id of a method that this side sends on a channel: counted from 1 in 32 bits, with 0 after the largest."""
 
-Contents: TypeAlias = "Struct | bytes | None"
+ContentProperties: TypeAlias = "Struct | bytes | None"
 """The properties of a content, such as `basic.Properties`, or octets as they came (`property_octets`); None for none."""
 
 PLAIN, CONFIRMING, TRANSACTED = "plain", "confirming", "transacted"
@@ -76,11 +76,13 @@ class Asked(NamedTuple):
     taken: int
 
 
-Effect: TypeAlias = Callable[[MethodId], object]
+OnceWritten: TypeAlias = Callable[[MethodId], object]
 """What a method changes once it is written."""
-Answer: TypeAlias = AnsweredRequest[Asked] | None
+AnsweredMethod: TypeAlias = AnsweredRequest[Asked] | None
 """The request that a method answers."""
-Check: TypeAlias = Callable[[Any, Any, Answer], Effect | None]  # Any: each row takes its own method, and one of two roles
+MethodCheck: TypeAlias = Callable[
+    [Any, Any, AnsweredMethod], OnceWritten | None
+]  # Any: each row takes its own method, and one of two roles
 
 
 class BaseChannel:
@@ -91,7 +93,7 @@ class BaseChannel:
     carry, LimitError where a local limit applies, and CapabilityMissing for an extension that the other side lacks.
     """
 
-    _checks: ClassVar[Mapping[type[Method], Check]] = {}
+    _checks: ClassVar[Mapping[type[Method], MethodCheck]] = {}
     """The checks on methods of the role, by class."""
 
     __slots__ = (
@@ -174,7 +176,7 @@ class BaseChannel:
     # --- saying methods ---------------------------------------------------------------------------------------------------
 
     def send(
-        self, method: Method, properties: Contents = None, body: bytes | None = None, *, size: int | None = None
+        self, method: Method, properties: ContentProperties = None, body: bytes | None = None, *, size: int | None = None
     ) -> MethodId:
         """Sends any method that is legal now, and returns the id by which `MethodAnswered` names it.
 
@@ -216,7 +218,13 @@ class BaseChannel:
             self._write(self._method_frame(method))
 
     def reply(
-        self, id: MethodId, method: Method, properties: Contents = None, body: bytes | None = None, *, size: int | None = None
+        self,
+        id: MethodId,
+        method: Method,
+        properties: ContentProperties = None,
+        body: bytes | None = None,
+        *,
+        size: int | None = None,
     ) -> MethodId:
         """Answers the method to which `MethodReceived` gave this id.
 
@@ -304,7 +312,7 @@ class BaseChannel:
         channels = self._channels
         return frame_method(self.number, channels.codec.methods.encode(method), self._carrier._max_frame_size)
 
-    def _frames(self, method: Method, properties: Contents, body: bytes | None, size: int | None) -> tuple[bytes, int]:
+    def _frames(self, method: Method, properties: ContentProperties, body: bytes | None, size: int | None) -> tuple[bytes, int]:
         """Encodes a method, with its content if it carries one; also returns how many octets of its body follow later."""
         channels = self._channels
         codec = channels.codec

@@ -11,8 +11,8 @@ from amqp_sansio.engine.channels.base import (
     LARGEST,
     OPENED,
     BaseChannel,
-    Check,
-    Contents,
+    ContentProperties,
+    MethodCheck,
     MethodId,
     fewest,
     one_by_one,
@@ -57,7 +57,7 @@ class Channel(BaseChannel):
     """
 
     __slots__ = ()
-    _checks: ClassVar[Mapping[type[Method], Check]] = CLIENT_SAYS
+    _checks: ClassVar[Mapping[type[Method], MethodCheck]] = CLIENT_SAYS
 
     @property
     def flow_stopped(self) -> bool:
@@ -65,7 +65,7 @@ class Channel(BaseChannel):
         return not self._flow
 
     def send(
-        self, method: Method, properties: Contents = None, body: bytes | None = None, *, size: int | None = None
+        self, method: Method, properties: ContentProperties = None, body: bytes | None = None, *, size: int | None = None
     ) -> MethodId:
         if self._cause is not None and isinstance(method, (basic.Ack, basic.Nack, basic.Reject)):
             raise StaleDelivery(method.VERB, self.number, self._cause)
@@ -189,7 +189,7 @@ class Channel(BaseChannel):
         exchange: str = "",
         routing_key: str = "",
         body: bytes = b"",
-        properties: Contents = None,
+        properties: ContentProperties = None,
         *,
         mandatory: bool = False,
         immediate: bool = False,

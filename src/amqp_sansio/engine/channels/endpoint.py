@@ -10,7 +10,7 @@ from amqp_sansio.engine.channels.breaches import code_of, ends_channel, order_of
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.engine.channels.hearing import hear, hear_ack
 from amqp_sansio.engine.channels.server import ServedChannel
-from amqp_sansio.engine.connection import UNHEARD, Answered, Carrier, Endpoints, legal_of, violation_of
+from amqp_sansio.engine.connection import UNHEARD, AnswerEvent, Carrier, Endpoints, legal_of, violation_of
 from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ChannelRequested, Event, MessageDelivered, Origin, Violation
 from amqp_sansio.kernel.build import COMPILED
@@ -231,7 +231,7 @@ class Channels(Endpoints):
         except DecodeError:
             return None
 
-    def hear_answer(self) -> Answered:
+    def hear_answer(self) -> AnswerEvent:
         """Does the same as `Endpoints.hear_answer`, for a basic.ack of the server, the bulk of what a publisher receives."""
         reader = self._reader
         if not self._ack or reader is None or (cut := reader.cut_tag(self._ack)) is None:

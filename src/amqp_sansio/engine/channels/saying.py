@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.engine.channels.base import CONFIRMING, TRANSACTED, Answer, BaseChannel, Check, Effect, MethodId, waits
+from amqp_sansio.engine.channels.base import (
+    CONFIRMING,
+    TRANSACTED,
+    AnsweredMethod,
+    BaseChannel,
+    MethodCheck,
+    MethodId,
+    OnceWritten,
+    waits,
+)
 from amqp_sansio.errors import FlowStopped, LimitError, LocalProtocolError
 from amqp_sansio.kernel.machine import spoken_by
 from amqp_sansio.kernel.serials import TOP, RangeSet
@@ -23,7 +32,7 @@ from amqp_sansio.tables.connection import CLIENT, SERVER
 # --- the client's ---------------------------------------------------------------------------------------------------------
 
 
-def _consume(on: BaseChannel, method: basic.Consume, _: Answer) -> Effect:
+def _consume(on: BaseChannel, method: basic.Consume, _: AnsweredMethod) -> OnceWritten:
     key = "basic", method.consumer_tag
     if method.consumer_tag and on._consumers.taken(key):
         legal = (f"basic.cancel {method.consumer_tag!r:.80}", "another tag")
@@ -34,14 +43,14 @@ def _consume(on: BaseChannel, method: basic.Consume, _: Answer) -> Effect:
     return lambda _: on._consumers.consume(key, bool(method.no_ack), waits(method))
 
 
-def _get(on: BaseChannel, method: basic.Get, _: Answer) -> None:
+def _get(on: BaseChannel, method: basic.Get, _: AnsweredMethod) -> None:
     most = on._carrier.limits.deliveries
     expected = on._deliveries.tags.count + on._asked.count(method.VERB)
     if expected >= most and not method.no_ack:
         raise LimitError("deliveries", most, expected + 1)
 
 
-def _cancel(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
+def _cancel(on: BaseChannel, method: basic.Cancel, _: AnsweredMethod) -> OnceWritten:
     def effect(_: MethodId) -> None:
         on._consumers.cancel(("basic", method.consumer_tag), waits(method))
         on._consumers.bound_leaving(on._carrier.limits.subscriptions)  # what wants no answer leaves at no time
@@ -49,7 +58,7 @@ def _cancel(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
     return effect
 
 
-def _settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject, _: Answer) -> Effect:
+def _settle(on: BaseChannel, method: basic.Ack | basic.Nack | basic.Reject, _: AnsweredMethod) -> OnceWritten:
     multiple = not isinstance(method, basic.Reject) and method.multiple
     found, wrong = on._deliveries.tags.named(method.delivery_tag or 0, multiple, True)
     if wrong:
@@ -76,7 +85,7 @@ def unsettleable(on: BaseChannel, verb: str, tags: str, rule: str) -> LocalProto
     return LocalProtocolError(f"{verb} {tags}", state, legal, rule)
 
 
-def _publish(on: BaseChannel, method: basic.Publish, _: Answer) -> Effect:
+def _publish(on: BaseChannel, method: basic.Publish, _: AnsweredMethod) -> OnceWritten:
     channels, tags = on._channels, on._published
     if not on._flow:
         raise FlowStopped("basic.publish", on.number)
@@ -94,11 +103,11 @@ def _publish(on: BaseChannel, method: basic.Publish, _: Answer) -> Effect:
     return effect
 
 
-def _recover(on: BaseChannel, method: Method, _: Answer) -> Effect:
+def _recover(on: BaseChannel, method: Method, _: AnsweredMethod) -> OnceWritten:
     return lambda _: on._deliveries.tags.settle_all()
 
 
-def _switch(on: BaseChannel, method: Method, _: Answer) -> Effect:
+def _switch(on: BaseChannel, method: Method, _: AnsweredMethod) -> OnceWritten:
     verb = method.VERB
     if not on._mode.can(CLIENT, verb):
         mine = spoken_by(CLIENT, on._mode.legal)
@@ -122,8 +131,8 @@ def ends(on: BaseChannel, verb: str) -> None:
         on._deliveries.roll_back()
 
 
-_MODES: Final[dict[type[Method], Check]] = dict.fromkeys((tx.Select, tx.Commit, tx.Rollback, confirm.Select), _switch)
-CLIENT_SAYS: Final[dict[type[Method], Check]] = {
+_MODES: Final[dict[type[Method], MethodCheck]] = dict.fromkeys((tx.Select, tx.Commit, tx.Rollback, confirm.Select), _switch)
+CLIENT_SAYS: Final[dict[type[Method], MethodCheck]] = {
     basic.Consume: _consume,
     basic.Get: _get,
     basic.Cancel: _cancel,
@@ -147,7 +156,7 @@ def _next_tag(on: BaseChannel, verb: str, tag: int) -> None:
         raise LimitError("deliveries", most, on._deliveries.tags.count + 1)
 
 
-def _deliver(on: BaseChannel, method: basic.Deliver, _: Answer) -> Effect:
+def _deliver(on: BaseChannel, method: basic.Deliver, _: AnsweredMethod) -> OnceWritten:
     settled = on._consumers.settled(("basic", method.consumer_tag))
     if settled is None and not on._consumers.unnamed:
         legal = tuple([f"basic.deliver to {tag!r:.80}" for tag in on.consumers[:8]])
@@ -160,13 +169,13 @@ def _deliver(on: BaseChannel, method: basic.Deliver, _: Answer) -> Effect:
     return lambda _: on._deliveries.deliver(method.delivery_tag, settled is True)
 
 
-def _got(on: BaseChannel, method: basic.GetOk, answered: Answer) -> Effect:
+def _got(on: BaseChannel, method: basic.GetOk, answered: AnsweredMethod) -> OnceWritten:
     assert answered is not None  # the method is an answer
     _next_tag(on, "basic.get-ok", method.delivery_tag or 0)
     return lambda _: on._deliveries.deliver(method.delivery_tag, answered.kept.settled)
 
 
-def _confirm(on: BaseChannel, method: basic.Ack | basic.Nack, _: Answer) -> Effect:
+def _confirm(on: BaseChannel, method: basic.Ack | basic.Nack, _: AnsweredMethod) -> OnceWritten:
     if not on._mode.can(SERVER, CONFIRM):
         raise LocalProtocolError(method.VERB, f"{on.mode} mode", (), "confirm.select-required")
     found, wrong = on._published.named(method.delivery_tag or 0, method.multiple)
@@ -178,7 +187,7 @@ def _confirm(on: BaseChannel, method: basic.Ack | basic.Nack, _: Answer) -> Effe
     return lambda _: on._published.settle(found)
 
 
-def _revoke(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
+def _revoke(on: BaseChannel, method: basic.Cancel, _: AnsweredMethod) -> OnceWritten:
     key = "basic", method.consumer_tag
     if on._consumers.settled(key) is None and not on._consumers.unnamed:
         legal = tuple([f"basic.cancel {tag!r:.80}" for tag in on.consumers[:8]])
@@ -186,24 +195,24 @@ def _revoke(on: BaseChannel, method: basic.Cancel, _: Answer) -> Effect:
     return lambda _: on._consumers.cancelled(key)
 
 
-def _started(on: BaseChannel, method: basic.ConsumeOk, answered: Answer) -> Effect:
+def _started(on: BaseChannel, method: basic.ConsumeOk, answered: AnsweredMethod) -> OnceWritten:
     assert answered is not None  # the method is an answer
     named, settled = bool(answered.kept.tag), answered.kept.settled
     return lambda _: on._consumers.started(("basic", method.consumer_tag), named, settled)
 
 
-def _left(on: BaseChannel, method: basic.CancelOk, _: Answer) -> Effect:
+def _left(on: BaseChannel, method: basic.CancelOk, _: AnsweredMethod) -> OnceWritten:
     return lambda _: on._consumers.left(("basic", method.consumer_tag))
 
 
-def _flows(on: BaseChannel, method: channel.FlowOk, _: Answer) -> Effect:
+def _flows(on: BaseChannel, method: channel.FlowOk, _: AnsweredMethod) -> OnceWritten:
     def effect(_: MethodId) -> None:
         on._flow = method.active
 
     return effect
 
 
-SERVER_SAYS: Final[dict[type[Method], Check]] = {
+SERVER_SAYS: Final[dict[type[Method], MethodCheck]] = {
     basic.Deliver: _deliver,
     basic.GetOk: _got,
     basic.Ack: _confirm,

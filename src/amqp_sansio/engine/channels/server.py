@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from amqp_sansio.engine.channels.base import BaseChannel, Check, Contents, MethodId, fewest
+from amqp_sansio.engine.channels.base import BaseChannel, ContentProperties, MethodCheck, MethodId, fewest
 from amqp_sansio.engine.channels.breaches import ends_channel
 from amqp_sansio.engine.channels.client import TagSet, as_tags
 from amqp_sansio.engine.channels.saying import SERVER_SAYS
@@ -24,7 +24,7 @@ class ServedChannel(BaseChannel):
     """
 
     __slots__ = ()
-    _checks: ClassVar[Mapping[type[Method], Check]] = SERVER_SAYS
+    _checks: ClassVar[Mapping[type[Method], MethodCheck]] = SERVER_SAYS
 
     @property
     def flow_stopped(self) -> bool:
@@ -40,7 +40,7 @@ class ServedChannel(BaseChannel):
         self,
         consumer_tag: str,
         body: bytes = b"",
-        properties: Contents = None,
+        properties: ContentProperties = None,
         *,
         exchange: str = "",
         routing_key: str = "",
@@ -59,7 +59,7 @@ class ServedChannel(BaseChannel):
         self,
         id: MethodId,
         body: bytes = b"",
-        properties: Contents = None,
+        properties: ContentProperties = None,
         *,
         exchange: str = "",
         routing_key: str = "",
@@ -81,7 +81,7 @@ class ServedChannel(BaseChannel):
         exchange: str,
         routing_key: str,
         body: bytes = b"",
-        properties: Contents = None,
+        properties: ContentProperties = None,
     ) -> MethodId:
         """Returns an undeliverable message to the client (basic.return), before its confirm."""
         return self.send(basic.Return(code, text, exchange, routing_key), properties, body)

@@ -100,7 +100,7 @@ class OneMessage(ClientExchange):
         return self._message
 
 
-Check: TypeAlias = Callable[[str, str], bool]
+PasswordCheck: TypeAlias = Callable[[str, str], bool]
 """Returns whether a password is that of a user name."""
 
 
@@ -170,9 +170,9 @@ class PlainServer:
     returns True for a pair that was verified before, which then waits for no other check; False decides nothing.
     """
 
-    verify: Check
+    verify: PasswordCheck
     slow: bool = False
-    known: Check | None = None
+    known: PasswordCheck | None = None
     name = "PLAIN"
 
     def start(self) -> ServerExchange:

@@ -17,7 +17,7 @@ from amqp_sansio.config import ClientConfig, ClientMechanism
 from amqp_sansio.engine.sasl import Anonymous, CramMd5, External, Plain, Scram
 from amqp_sansio.errors import AmqpError, BranchFailed, ConnectFailed, SessionFailed
 from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError, refused
-from amqp_sansio.spark.live.options import AT_LEAST_ONCE, BRANCH_TIMEOUT, EXACTLY_ONCE, Access
+from amqp_sansio.spark.live.options import AT_LEAST_ONCE, BRANCH_TIMEOUT, EXACTLY_ONCE, BrokerAccess
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.exchange import Query as QueryExchange
@@ -67,7 +67,7 @@ def go_on(step: str) -> None:
 
 
 def persistently(
-    access: Access,
+    access: BrokerAccess,
     work: Callable[[], Value],
     may_pass: Callable[[LiveError], bool] = lambda error: True,
     clock: Callable[[], float] = time.monotonic,
@@ -94,7 +94,7 @@ def persistently(
 class BrokerLink:
     """One connection and its sessions.  Errors of the broker are raised as LiveError."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: BrokerAccess) -> None:
         self.access: Final = access
         self._connect: Final = _connecting(access)
         self._open = False
@@ -265,7 +265,7 @@ def give_time(session: Session, branch: Xid, timeout: int | None, bounded: bool 
     return bounded
 
 
-def _connecting(access: Access) -> Callable[[], Connection]:
+def _connecting(access: BrokerAccess) -> Callable[[], Connection]:
     """Returns a function that connects.  Raises LiveSetupError when the options cannot be used."""
     password = access.password()
     address = attrs.evolve(access.address, password=password)
@@ -291,7 +291,7 @@ def _connecting(access: Access) -> Callable[[], Connection]:
     )
 
 
-def _tls(access: Access) -> ssl.SSLContext | None:
+def _tls(access: BrokerAccess) -> ssl.SSLContext | None:
     if not any(each.tls for each in access.address.endpoints):
         return None
     name = f"option tlsCa: {access.tls_ca}"
@@ -306,7 +306,7 @@ def _tls(access: Access) -> ssl.SSLContext | None:
     return context
 
 
-def cannot_connect(access: Access, error: ConnectFailed) -> LiveError:
+def cannot_connect(access: BrokerAccess, error: ConnectFailed) -> LiveError:
     """Returns an error that waiting may cure, or one that it will not: a broker that is there and refuses."""
     text = str(error)
     for said, options in LASTING:

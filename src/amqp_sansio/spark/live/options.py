@@ -54,7 +54,7 @@ Number = TypeVar("Number", int, float)
 
 
 @attrs.frozen(kw_only=True)
-class Access:
+class BrokerAccess:
     """The broker's address, the credentials, and how to connect."""
 
     address: Address
@@ -81,7 +81,7 @@ class Access:
 class SourceOptions:
     """The parsed options of a source."""
 
-    access: Access
+    access: BrokerAccess
     queues: tuple[str, ...]
     spool: Path
     mode: str = AUTO
@@ -99,7 +99,7 @@ class SourceOptions:
 class SinkOptions:
     """The parsed options of a sink."""
 
-    access: Access
+    access: BrokerAccess
     journal: Path
     rows: RowMapping
     mode: str = AUTO
@@ -165,7 +165,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     )
 
 
-def default_place(access: Access, *words: str) -> Path:
+def default_place(access: BrokerAccess, *words: str) -> Path:
     """Returns the default folder of a spool or a journal: in the user's state, one for each broker and queue."""
     from hashlib import sha256
 
@@ -243,7 +243,7 @@ class _Given:
             raise LiveSetupError(f"option {name} is a number from {least} on, not {text!r}")
         return found
 
-    def access(self) -> Access:
+    def access(self) -> BrokerAccess:
         """Parses the options about the broker."""
         url = self.need("url", "amqp://user:password@host:port/vhost")
         try:
@@ -271,7 +271,7 @@ class _Given:
             raise LiveSetupError(f"option mechanism is {' or '.join(MECHANISMS)}, not {mechanism!r}")
         if (self.text("tlsKey") is None) != (self.text("tlsCert") is None):
             raise LiveSetupError("options tlsCert and tlsKey are given both or not at all")
-        return Access(
+        return BrokerAccess(
             address=attrs.evolve(address, **changes),
             shown=without_password(url),
             mechanism=mechanism.upper() if mechanism else None,

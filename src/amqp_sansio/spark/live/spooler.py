@@ -28,7 +28,7 @@ from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.broker_link import BrokerLink, StepHook, give_time, go_on, persistently
 from amqp_sansio.spark.live.identity import SOURCE, branch, owned, unseen, word
-from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE, Access, SourceOptions
+from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE, BrokerAccess, SourceOptions
 from amqp_sansio.spark.live.spool import RawMessage, Segment, Spool
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
@@ -231,7 +231,7 @@ class Spooler:
 class QueueIntake:
     """Subscriptions to some queues in one session.  Raises LiveError when the connection fails, which ends it."""
 
-    def __init__(self, access: Access, queues: Sequence[str], prefetch: int, octets: int | None) -> None:
+    def __init__(self, access: BrokerAccess, queues: Sequence[str], prefetch: int, octets: int | None) -> None:
         self.link: Final = BrokerLink(access)
         self.queues: Final = tuple(queues)
         self._prefetch: Final = prefetch

@@ -26,7 +26,7 @@ FORMAT: Final = 7
 QUEUE: Final = "red"
 
 E = TypeVar("E")
-Waiting: TypeAlias = Generator[None, None, E]
+SlowTask: TypeAlias = Generator[None, None, E]
 """A task that takes time: each yield lets others act."""
 
 
@@ -50,7 +50,7 @@ class Manager:
         self.life = 0
         self.closing = False
         self.transfers = 0
-        self._course: Waiting[None] | None = None
+        self._course: SlowTask[None] | None = None
         for line in lines:
             line.tolerant = True
 
@@ -87,7 +87,7 @@ class Manager:
         for line in self.lines.values():
             line.leave()
 
-    def _live(self) -> Waiting[None]:
+    def _live(self) -> SlowTask[None]:
         yield from self._recover()
         while not self.closing:
             yield from self._transfer()
@@ -95,14 +95,14 @@ class Manager:
 
     # --- waiting --------------------------------------------------------------------------------------------------------------
 
-    def _open(self, line: ClientLink) -> Waiting[Session]:
+    def _open(self, line: ClientLink) -> SlowTask[Session]:
         """Returns the current session if it is attached, or a new one."""
         while not line.ready:
             line.come()
             yield
         return line.present.session
 
-    def _wait(self, line: ClientLink, name: bytes, kind: type[E], which: Callable[[E], bool]) -> Waiting[E]:
+    def _wait(self, line: ClientLink, name: bytes, kind: type[E], which: Callable[[E], bool]) -> SlowTask[E]:
         """Waits for an event of this kind that `which` chooses, on the session of this name.  Raises LostError when the session
         ends first."""
         while True:
@@ -118,7 +118,7 @@ class Manager:
 
     # --- its work -------------------------------------------------------------------------------------------------------------
 
-    def _transfer(self) -> Waiting[None]:
+    def _transfer(self) -> SlowTask[None]:
         """Moves one message from one broker to the other."""
         self.transfers += 1
         whole = f"transfer {self.life}.{self.transfers}".encode()
@@ -134,7 +134,7 @@ class Manager:
         yield from self._carry_out(machine, whole)
         self.world.tell(f"the manager is done with {group.name}: {group.outcome}")
 
-    def _work(self, group: MessageGroup, branches: dict[str, Xid]) -> Waiting[bool]:
+    def _work(self, group: MessageGroup, branches: dict[str, Xid]) -> SlowTask[bool]:
         """Takes a message in one branch and publishes it in the other; returns False when there is none and it is closing."""
         line = self.origin
         taken = yield from self._take(line)
@@ -167,7 +167,7 @@ class Manager:
         yield from self._end(line, session, branch)
         return True
 
-    def _end(self, line: ClientLink, session: Session, branch: Branch) -> Waiting[None]:
+    def _end(self, line: ClientLink, session: Session, branch: Branch) -> SlowTask[None]:
         """Ends the work on a branch in the next round."""
         yield
         branch.stage = "ended"
@@ -175,13 +175,13 @@ class Manager:
             raise LostError
         yield from self._well(line, session, session.dtx.end(branch.xid))
 
-    def _well(self, line: ClientLink, session: Session, id: int) -> Waiting[None]:
+    def _well(self, line: ClientLink, session: Session, id: int) -> SlowTask[None]:
         """Waits for the answer to a command.  Raises LostError unless it is XA_OK."""
         answered = yield from self._wait(line, session.name, BranchAnswered, lambda event: event.id == id)
         if answered.status is not XaStatus.XA_OK or session.state != "attached":
             raise LostError
 
-    def _take(self, line: ClientLink) -> Waiting[int | None]:
+    def _take(self, line: ClientLink) -> SlowTask[int | None]:
         """Returns the id of a transfer that it holds; None when it closes before one arrives."""
         while True:
             yield from self._open(line)
@@ -197,7 +197,7 @@ class Manager:
                 tenure.grant(QUEUE, 1)
             yield
 
-    def _carry_out(self, machine: TwoPhase, whole: bytes) -> Waiting[None]:
+    def _carry_out(self, machine: TwoPhase, whole: bytes) -> SlowTask[None]:
         """Carries out the requests of the two-phase machine until it is finished."""
         group = self.groups.get(whole)
         while not machine.finished:
@@ -237,7 +237,7 @@ class Manager:
                 group.rolled_back()
         self.decisions.pop(whole, None)
 
-    def _listen(self, machine: TwoPhase, name: str, session: bytes, group: MessageGroup | None) -> Waiting[None]:
+    def _listen(self, machine: TwoPhase, name: str, session: bytes, group: MessageGroup | None) -> SlowTask[None]:
         """Waits until the machine has received the answer of one broker."""
         while name in machine.awaited:
             try:
@@ -254,7 +254,7 @@ class Manager:
 
     # --- after a kill ---------------------------------------------------------------------------------------------------------
 
-    def _recover(self) -> Waiting[None]:
+    def _recover(self) -> SlowTask[None]:
         """Carries out the stored decisions, and rolls the rest back."""
         for whole, plain in list(self.decisions.items()):
             yield from self._carry_out(TwoPhase.recover(Decision.of(plain)), whole)

@@ -9,9 +9,9 @@ from typing import Final
 
 from amqp_sansio.spec import connection, dtx, exchange, execution, file, message, queue, session, stream, tx
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.wire.types import FieldTable, InnerStructs
+from amqp_sansio.wire.codec import FieldTypes, InnerStructs
 
-FIELDS: Final[dict[type, FieldTable]] = {
+FIELDS: Final[dict[type, FieldTypes]] = {
     connection.Start: (("server_properties", "map"), ("mechanisms", "texts"), ("locales", "texts")),
     connection.StartOk: (("client_properties", "map"), ("mechanism", "str8"), ("response", "vbin32"), ("locale", "str8")),
     connection.Secure: (("challenge", "vbin32"),),

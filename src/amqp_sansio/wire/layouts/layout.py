@@ -14,7 +14,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.spec.values import NullStruct, UnknownStruct
-from amqp_sansio.wire.codec import DEFAULT_READING, Codec, Reading
+from amqp_sansio.wire.codec import DEFAULT_READING, Codec, FieldTypes, InnerStructs, Reading
 from amqp_sansio.wire.encoding import UNWRITABLE, encode_struct32, unwritable, write_fields
 from amqp_sansio.wire.framing import COMMAND, Assembly
 from amqp_sansio.wire.layouts.structs import (
@@ -24,7 +24,7 @@ from amqp_sansio.wire.layouts.structs import (
     read_message_message_properties,
 )
 from amqp_sansio.wire.primitives import command_head, control_head, put_command_head, put_control_head, struct_head, u16, u32
-from amqp_sansio.wire.types import BAD, FieldTable, InnerStructs, decode_struct32, read_fields
+from amqp_sansio.wire.types import BAD, decode_struct32, read_fields
 
 ControlReader: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Control]
 CommandReader: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Command]
@@ -81,7 +81,7 @@ class Layout(Codec):
         command_readers: dict[int, CommandReader],
         control_writers: dict[type[Control], ControlWriter],
         command_writers: dict[type[Command], CommandWriter],
-        fields: dict[type, FieldTable],
+        fields: dict[type, FieldTypes],
         shapes: InnerStructs,
         codes: Codes,
         classes: dict[int, str],

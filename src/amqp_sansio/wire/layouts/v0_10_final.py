@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.spec import dtx
+from amqp_sansio.wire.codec import InnerStructs
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.v0_10 import (
@@ -19,7 +20,6 @@ from amqp_sansio.wire.layouts.v0_10 import (
     CONTROL_WRITERS,
     SEGMENTS,
 )
-from amqp_sansio.wire.types import InnerStructs
 
 FINAL_SHAPES: Final[InnerStructs] = {
     **SHAPES,

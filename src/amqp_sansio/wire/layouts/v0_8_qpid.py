@@ -9,10 +9,10 @@ from typing import Final
 
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods import basic, exchange
+from amqp_sansio.wire.codec import ArgumentTable
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.layouts.v0_8 import ARGUMENTS, CLASSES, CODES, CONTENTS, PROPERTIES, READERS, WRITERS
 from amqp_sansio.wire.method_codec import MethodCodec, Methods
-from amqp_sansio.wire.types import ArgumentTable
 
 _CODES: Final[dict[type[Method] | type[Control], int]] = {
     **CODES,

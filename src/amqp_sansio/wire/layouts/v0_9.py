@@ -11,11 +11,10 @@ from typing import Final
 from amqp_sansio.spec import connection
 from amqp_sansio.spec.base import Control, Method, Struct
 from amqp_sansio.spec.methods import access, basic, channel, dtx, exchange, file, message, queue, stream, tunnel, tx
-from amqp_sansio.wire.codec import Reading
+from amqp_sansio.wire.codec import ArgumentTable, FieldTypes, Reading
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.method_codec import MethodCodec, Methods
 from amqp_sansio.wire.primitives import OCTET, put_u16, put_u32, put_u64, u16, u32, u64
-from amqp_sansio.wire.types import ArgumentTable, FieldTable
 
 CODES: Final[dict[type[Method] | type[Control], int]] = {
     connection.Start: 0x000A000A,
@@ -416,7 +415,7 @@ ARGUMENTS: Final[dict[type[Method] | type[Control], ArgumentTable]] = {
     message.Offset: (("value", "uint64", None),),
 }
 
-PROPERTIES: Final[dict[int, tuple[type[Struct], FieldTable]]] = {
+PROPERTIES: Final[dict[int, tuple[type[Struct], FieldTypes]]] = {
     60: (
         basic.Properties,
         (

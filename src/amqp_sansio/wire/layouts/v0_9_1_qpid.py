@@ -10,10 +10,10 @@ from typing import Final
 from amqp_sansio.spec import connection
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods import access, basic, confirm, exchange
+from amqp_sansio.wire.codec import ArgumentTable
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.layouts.v0_9_1 import ARGUMENTS, CLASSES, CODES, CONTENTS, PROPERTIES, READERS, WRITERS
 from amqp_sansio.wire.method_codec import MethodCodec, Methods
-from amqp_sansio.wire.types import ArgumentTable
 
 _GONE: Final = (
     connection.Blocked,

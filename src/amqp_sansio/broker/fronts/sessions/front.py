@@ -17,7 +17,7 @@ from amqp_sansio.broker.fronts.front import Front, Plain
 from amqp_sansio.broker.fronts.sessions import session_persistence
 from amqp_sansio.broker.fronts.sessions.commands import demand_again
 from amqp_sansio.broker.fronts.sessions.form import FORM, NOTHING, envelope_of, rebuilt, user_id_of
-from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder, SessionService
+from amqp_sansio.broker.fronts.sessions.holder import SessionHolder, SessionKey, SessionService
 from amqp_sansio.broker.journal import SessionLeft
 from amqp_sansio.broker.model.message import Envelope, Intake, Message
 from amqp_sansio.engine.server import ServerConnection
@@ -52,13 +52,15 @@ class SessionFront(Front):
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker)
         self.reception: Final = Reception(broker._intake)
-        self.sessions: Final[dict[Key, SessionHolder]] = {}
+        self.sessions: Final[dict[SessionKey, SessionHolder]] = {}
         """All sessions, attached or kept."""
         self.throttle: Final = Throttle(broker.limits.throttle_messages)
         self.pending = self.throttle.short  # stopped publishers may resume, and do not know it yet
         self.kept: Final = Kept(broker.limits.kept_sessions)
-        self._remembered: Final[dict[Key, None]] = {}  # sessions in the last snapshot, unchanged since
-        self._leaving: Final[dict[Key, int]] = {}  # by session, the journal entry that `touched` wrote, until it is journalled
+        self._remembered: Final[dict[SessionKey, None]] = {}  # sessions in the last snapshot, unchanged since
+        self._leaving: Final[
+            dict[SessionKey, int]
+        ] = {}  # by session, the journal entry that `touched` wrote, until it is journalled
 
     def serve(self, peer: Peer) -> SessionService:
         """Returns the service for the sessions of a connection."""
@@ -163,7 +165,7 @@ class SessionFront(Front):
         holder = session_persistence.restore(self, plain, rebuilding)
         self._remembered[holder.key] = None
 
-    def touched(self, key: Key) -> int:
+    def touched(self, key: SessionKey) -> int:
         """Records that a session begins, continues or ends, so that an earlier snapshot of it must not be restored.
 
         Returns the journal entry that must be stored before anything is sent in the session; 0 for none.
@@ -175,7 +177,7 @@ class SessionFront(Front):
             journals.after(number, lambda: self._left(key, number))
         return max(self._leaving.get(key, 0), self.broker._opened)
 
-    def _left(self, key: Key, number: int) -> None:
+    def _left(self, key: SessionKey, number: int) -> None:
         if self._leaving.get(key) == number:
             del self._leaving[key]
 
@@ -187,16 +189,16 @@ class Kept:
         self._most: Final = most
         self._counts: Final[dict[tuple[str, str], int]] = {}
 
-    def has_room(self, key: Key) -> bool:
+    def has_room(self, key: SessionKey) -> bool:
         """Returns whether one more session of this identity may outlive its connection."""
         return self._counts.get(key[:2], 0) < self._most
 
-    def begins(self, key: Key) -> None:
+    def begins(self, key: SessionKey) -> None:
         """Counts a session that outlives its connection, even if there is no room."""
         whose = key[:2]
         self._counts[whose] = self._counts.get(whose, 0) + 1
 
-    def ends(self, key: Key) -> None:
+    def ends(self, key: SessionKey) -> None:
         """Stops counting a session that outlived its connection."""
         whose = key[:2]
         self._counts[whose] -= 1

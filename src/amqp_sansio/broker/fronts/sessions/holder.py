@@ -298,7 +298,7 @@ class Since:
         return message.number > self.number and max(message.arrived, began) >= self.moment
 
 
-Key: TypeAlias = tuple[str, str, bytes]
+SessionKey: TypeAlias = tuple[str, str, bytes]
 """Virtual host, identity and name, which identify a session."""
 
 RESULT_OCTETS: Final = 12 + 6 + 4
@@ -338,7 +338,7 @@ class SessionHolder(Holder):
     """
 
     def __init__(
-        self, front: SessionFront, service: SessionService | None, site: HostRuntime, key: Key, session: Session
+        self, front: SessionFront, service: SessionService | None, site: HostRuntime, key: SessionKey, session: Session
     ) -> None:
         peer = None if service is None else service.peer
         self.front: Final = front
