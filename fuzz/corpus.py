@@ -8,9 +8,9 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, TypeAlias
 
+from amqp_sansio.captures.flows import Flow
 from amqp_sansio.captures.layers import FRAGMENT, LINKS, tcp_in
 from amqp_sansio.captures.reader import read_packets
-from amqp_sansio.captures.tcp import Flow
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SHIPPED: Final = ROOT / "tests" / "data" / "captures"
