@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -285,6 +286,44 @@ def test_every_malformed_frame_is_found(shared: Path) -> None:
 def test_every_fault_of_the_manifest_is_found(shared: Path, name: str, expected: str) -> None:
     found = [" ".join(each) for conversation in conversations(shared, name) for each in findings(observe(conversation))]
     assert expected in found
+
+
+def test_the_page_of_real_traffic_lists_every_rule_that_is_found_and_no_other_as_seen(shared: Path) -> None:
+    """A row names rules and speakers, and the level by default and when strict; a rule may have several rows."""
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "real-traffic.md").read_text(encoding="utf-8")
+    listed: set[tuple[bool, str, str, str]] = set()
+    unseen: set[str] = set()
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        rules = re.findall(r"`([\w.*-]+)`", cells[0])
+        if not line.startswith("| `") or cells[-1].startswith("`watch` only"):
+            continue
+        levels = cells[2:4] if len(cells) == 5 else ["note", "note"]
+        if cells[-1].endswith("Not seen."):
+            unseen.update(rules)
+        else:
+            listed |= {
+                (strict, level, speaker, rule)
+                for strict, level in zip((False, True), levels, strict=True)
+                for speaker in cells[1].split(", ")
+                for rule in rules
+            }
+    found = {
+        (strict, kind, speaker, rule)
+        for strict in (False, True)
+        for name in FILES
+        for conversation in conversations(shared, name)
+        for kind, speaker, rule in findings(observe(conversation, strict))
+    }
+
+    def row(strict: bool, kind: str, speaker: str, rule: str) -> bool:
+        wild = f"{rule.partition('.')[0]}.*"
+        return not {(strict, kind, speaker, rule), (strict, kind, speaker, wild)}.isdisjoint(listed)
+
+    assert [each for each in sorted(found) if not row(*each)] == []
+    assert unseen.isdisjoint({rule for *_, rule in found})
+    seen = {rule.partition(".")[0] + ".*" for *_, rule in found} | {rule for *_, rule in found}
+    assert {rule for *_, rule in listed} - seen == {"opaque", "connection.silence", "tcp.reset"}, "notes of what reads the file"
 
 
 def test_no_exception_that_the_broker_made_is_missed(shared: Path) -> None:
