@@ -321,7 +321,7 @@ def refusals_page() -> str:
 
 
 PAGES: Final = {
-    "reference/verbs.md": verbs_page,
+    "reference/command-line.md": verbs_page,
     "reference/states.md": diagrams,
     "reference/grammars.md": grammars_page,
     "reference/conformance.md": conformance_page,

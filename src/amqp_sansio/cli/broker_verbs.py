@@ -43,7 +43,9 @@ exit status: 0 a signal ended it; 1 something else stopped it, such as a full di
 _PASSWD: Final = """\
 Put a user into a file of password verifiers, or give the user another password; a missing file is created. At a terminal it
 asks for the password, else it reads the first line of stdin. The file never holds the password, only a salted scrypt key and,
-if the password is plain ASCII, the keys of SCRAM-SHA-256."""
+if the password is plain ASCII, the keys of SCRAM-SHA-256.
+
+exit status: 0 done; 2 failed, and the file is as before"""
 
 _STORE: Final = """\
 Look after the store that `serve --data-dir DIR` keeps.
@@ -60,10 +62,13 @@ _SEND: Final = """\
 Send messages: one for each BODY; without BODY one with all of stdin or, with --lines, one for each line. They go to --queue, or
 to --exchange with --key. Messages are persistent unless --transient. It exits when the broker has confirmed all of them.
 
-URL is amqp://user:password@host:port/vhost or amqps://... (the environment variable AMQP_URL, else amqp://127.0.0.1).
+URL is amqp://user:password@host:port/vhost or amqps://... (the environment variable AMQP_URL, else amqp://127.0.0.1). A first
+word with any scheme is the URL, never a body; words after -- are bodies.
 
 It begins in AMQP 0-10. If the broker answers in 0-9-1, 0-9 or 0-8, as RabbitMQ does, it continues in that version and says so
-on stderr; ?protocol=0-9-1 in the URL (or 0-9, 0-9-rabbitmq, 0-8, 0-10) chooses the version."""
+on stderr; ?protocol=0-9-1 in the URL (or 0-9, 0-9-rabbitmq, 0-8, 0-10) chooses the version.
+
+JSON (--json): one object with sent, the number of messages."""
 
 _RECEIVE: Final = """\
 Print the messages of a queue as they come, each body and a newline, and accept the printed ones. It stops after --count
@@ -76,7 +81,7 @@ on stderr; ?protocol=0-9-1 in the URL (or 0-9, 0-9-rabbitmq, 0-8, 0-10) chooses 
 --browse in 0-9-1, 0-9 and 0-8.
 
 JSON (--json): one object on each line, ASCII, with body (body_hex where it is not UTF-8), exchange, routing_key, redelivered,
-headers (those of the application) and properties (those of the message)."""
+headers (those of the application) and properties (those of the message), and header_error if the header cannot be decoded."""
 
 _RULES: Final = """\
 Say which rule of a file decides about a request, or, without a request, whether the file can be read.
@@ -101,7 +106,8 @@ declares; the names begin with "probe-SEED-NUMBER-".
 Do not probe a broker that others depend on."""
 
 _PROBE_MORE: Final = """\
-exit status: 0 the server kept every rule that was tried; 1 it broke some; 2 nobody answers, or the login fails"""
+exit status: 0 the server kept every rule that was tried; 1 it broke some; 2 nobody answers, the login fails, or the server
+closes the connection at the protocol header, as a TLS port does: give amqps://host:port, and --ca"""
 
 _CLIENT_MORE: Final = "exit status: 0 done; 1 failed, or only in part done; 2 no connection; 130 interrupted (SIGINT)"
 
@@ -113,7 +119,7 @@ def add_verbs(verbs: _Verbs) -> None:
     argument(verb, "file", "FILE", "the file")
     argument(verb, "user", "USER", "the user's name")
     flag(verb, "--delete", "remove the user instead")
-    argument(verb, "--groups", "A,B", "put an existing user into these groups, for `serve --allow`")
+    argument(verb, "--groups", "A,B", 'put an existing user into these groups ("": none), for `serve --allow`')
     _add_rules(_verb(verbs, "rules", "explain what a file of rules allows", _RULES, _RULES_MORE))
     verb = _verb(verbs, "store", "check, copy or compact the store of a broker", _STORE, _STORE_MORE)
     argument(verb, "action", f"{{{','.join(ACTIONS)}}}", "what to do", choices=ACTIONS)
@@ -150,7 +156,7 @@ def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> Parser:
 
 
 def _add_serve(verb: argparse.ArgumentParser) -> None:
-    argument(verb, "--host", "H", "the address or host name to listen on (127.0.0.1)", default="127.0.0.1")
+    argument(verb, "--host", "H", "the address to listen on, or a name for it (127.0.0.1)", default="127.0.0.1")
     port = whole(0, 65535, "is not a TCP port: 0 to 65535")
     argument(verb, "--port", "N", "the port (5672); 0: any free one", default=5672, type=port)
     argument(verb, "--auth", "none|FILE", "who may connect: everybody (none), or the users of FILE", default="none")
@@ -194,7 +200,7 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
         verb,
         "--logins-per-address",
         "N",
-        "how many connections from one address may be open without a login (64)",
+        "how many connections from one address, or one /64 network of IPv6, may be open without a login (64)",
         default=64,
         type=whole(1, 1 << 31),
     )

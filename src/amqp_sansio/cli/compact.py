@@ -25,7 +25,7 @@ def add_file_size(verb: argparse.ArgumentParser) -> None:
         verb,
         "--file-size",
         "MIB",
-        "merge small files into files of at most this size (64)",
+        "merge small files of one table, day and broker into files of at most this many MiB (64)",
         type=file_size,
         default=64 * MEBI,
     )

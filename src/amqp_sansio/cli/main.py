@@ -51,16 +51,16 @@ Turn captures into tables (extra [spark], or [tables] for small captures):
 
 _FILES: Final = """\
 FILE is a pcap or pcapng file: micro- or nanoseconds, either byte order; Ethernet with or without VLAN tags, loopback, Linux
-cooked or raw IP; IPv4 and IPv6; in PPPoE, MPLS, GRE, VXLAN or GENEVE, too; also in gzip or zstd. It is read once, forward, in
-bounded memory, so it may be a pipe; - is stdin. For a folder, the verb reads all files in it, in the order of their names.
+cooked or raw IP; IPv4 and IPv6; in PPPoE, MPLS, GRE, VXLAN or GENEVE, too; also in gzip or zstd (extra [zstd]). The verb reads
+it once, forward, in bounded memory, so it may be a pipe; - is stdin. For a folder or a pattern it reads all files, in the order
+of their names.
 
-Conversations are recognised by their protocol header ("AMQP", the first octets of a connection). --port N treats every
-connection to port N as AMQP, even one that was open before the capture began."""
+The verb recognises conversations by their protocol header ("AMQP", the first octets of a connection)."""
 
 _DECODE: Final = (
     """\
 Print the conversation of every AMQP connection: one line for each control, command or method, in the order in which its last
-octet was captured. Goes on after violations; `amqp-sansio check` reports them.
+octet was captured. It continues after violations; `amqp-sansio check` reports them.
 
 """
     + _FILES
@@ -77,18 +77,19 @@ _DECODE_MORE: Final = """\
 JSON (--json): one object on each line, ASCII, with
   file, packet (from 1), time (integer nanoseconds since 1970 UTC; 0 where the file tells none),
   connection   client>server#n; n counts the use of the same ports
-  speaker      "C" or "S"
+  speaker      "C" for the client (the side that sent the protocol header, or that is not --port), else "S"
   channel      null for protocol headers and opaque parts
-  kind         "header", "control", "command", "method" (0-8, 0-9, 0-9-1) or "opaque" (from here on nothing can be read)
+  kind         "header", "control", "command", "method" (0-8, 0-9 and 0-9-1, but for class connection), or "opaque"
   verb         "message.transfer"; "119.1" for what has no name; null for headers and opaque parts
   command_id   null for controls and where unknown
-  sync, complete
+  sync         whether the sender asks for completion at once
+  complete     false for an assembly that was broken off, never marked as ended, or open at the end
   fields       by name, absent ones left out (a bit that is not set is absent)
   headers      the structs of the header segment, each with its name as "struct"; of a method its properties
   body_octets  an integer
   body         with --bodies text, where it is UTF-8; else, and with --bodies hex, body_hex
 Octets are hex digits; floats that are not finite are "NaN", "Infinity", "-Infinity"; decimals and UUIDs are strings; sets of
-ids are lists of [low, high]. SASL responses and challenges are given as a number of octets unless --secrets.
+ids are lists of [low, high]. Without --secrets, SASL responses and challenges appear as a number of octets.
 
 exit status: 0 all files were read, whatever the peers did; 2 a file cannot be read (what was good is printed)"""
 
@@ -124,9 +125,14 @@ this process is done before Spark has started; Spark uses all cores, and many ma
 
 _WATCH: Final = """\
 Turn capture files into tables as they are written to a folder (as tcpdump -C or -G does it), each record exactly once, whatever
-is killed in between. When the stream ends (--once, SIGINT, SIGTERM), it adds what open connections have said."""
+is killed in between. SIGINT and SIGTERM stop it after the current batch. --once reads what is there, adds the rows of
+connections that are still open, and exits: it completes the tables after a stop."""
 
 _TABLES_MORE: Final = """\
+JSON (--json): one object with out, tables (rows of each), findings (rows of violations by level), damage (capture, offset,
+text), files, octets, seconds, and, if there are any, early (deliveries before their publication, by the recorded times) and
+late (files of a stream that came too late).
+
 exit status: 0 done; 2 nothing was published, or a capture could be read in part only (level damage in violations)"""
 
 _REPORT: Final = """\
@@ -141,8 +147,8 @@ exit status: 0 done; 2 the page could not be made, or a capture could be read in
 
 _COMPACT: Final = """\
 Merge small files of the tables in DIR into larger ones with the same rows. Readers see the old files until the new
-manifest is there. The verb refuses to run while analyze or watch writes to DIR, and leaves the files of the latest batch of
-watch as they are. It needs the extra [tables]."""
+manifest is there. The verb refuses to run while analyze or watch writes to DIR. It leaves alone the files of the latest batch
+of watch, and files of at least half of --file-size. It needs the extra [tables]."""
 
 _COMPACT_MORE: Final = """\
 exit status: 0 done, or there was nothing to merge; 2 it failed, and the tables are as before"""
@@ -171,7 +177,7 @@ def parser() -> argparse.ArgumentParser:
         ("check", "tell who broke the protocol in captures", _CHECK, _CHECK_MORE),
     ):
         verb = verbs.add_parser(name, help=short, description=long, epilog=more)
-        argument(verb, "files", "FILE", "a pcap or pcapng file, a folder of them, or - for stdin", nargs="+")
+        argument(verb, "files", "FILE", "a pcap or pcapng file, a folder or pattern of them, or - for stdin", nargs="+")
         flag(verb, "--json", "one JSON object on each line")
         _add_ports(verb)
         repeated(
@@ -187,7 +193,7 @@ def parser() -> argparse.ArgumentParser:
                 verb,
                 "--bodies",
                 None,
-                "bodies of messages: text (hex where they are not UTF-8), hex, none",
+                "bodies of messages: text (hex where they are not UTF-8), hex, none (none); in lines, 4,096 octets at most",
                 choices=BODIES,
                 default="none",
             )
@@ -200,7 +206,10 @@ def parser() -> argparse.ArgumentParser:
     show = verbs.add_parser(
         "run",
         help="show the protocol at work",
-        description="Read and judge real captures, run a client and a server in memory on a link that breaks, then serve.",
+        description=(
+            "Read and judge real captures, run a client and a server in memory on a link that breaks, then kill a broker and "
+            "restart it. Exit status: 0 when all went well, else 1."
+        ),
     )
     argument(show, "--seed", "N", "where the link is cut (1)", type=int, default=1)
     argument(show, "--tables", "DIR", "make tables of the captures, too, there (extras [spark], [report])")
@@ -232,7 +241,7 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
     ):
         verb = verbs.add_parser(name, help=short, description=long, epilog=_TABLES_MORE)
         if name == "analyze":
-            argument(verb, "files", "CAPTURE", "a pcap or pcapng file, also .gz and .zst", nargs="+")
+            argument(verb, "files", "CAPTURE", "a pcap or pcapng file, also .gz and .zst, a folder, or a pattern", nargs="+")
             argument(
                 verb,
                 "--engine",
