@@ -27,6 +27,9 @@ BY_REASON = {
         "engine/channels/base.py": "body_left",
         "engine/channels/client.py": "bind_exchange purge_queue recover_async request_access unbind_exchange unbind_queue",
     },
+    "public: a key of the JSON lines of decode, which its help names": {
+        "captures/rows.py": "body_hex",
+    },
     "public: a property of an event": {
         "events/channel.py": "property_octets",
         "events/message.py": "fragment_properties",

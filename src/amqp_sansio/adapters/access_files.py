@@ -111,6 +111,7 @@ class Verifiers:
         self._secret: Final = secrets.token_bytes(32)
         self._lock: Final = threading.Lock()
         self._logins: Final[OrderedDict[bytes, None]] = OrderedDict()
+        # Checks the passwords of unknown names, so that these take as long.
         self._stranger: Final = Verifier(SCRYPT_N, SCRYPT_R, SCRYPT_P, secrets.token_bytes(SALT), secrets.token_bytes(32))
         self._salt_key = secrets.token_bytes(32)
         self._seen = self._stamp()
@@ -177,7 +178,7 @@ class Verifiers:
             return True
 
     def _login(self, username: str, password: str) -> bytes | None:
-        """Returns what a login is remembered by; None for one that UTF-8 cannot carry."""
+        """Returns the digest by which `verify` remembers a login; None for one that UTF-8 cannot carry."""
         try:
             return hmac.digest(self._secret, username.encode() + b"\0" + password.encode(), "sha256")
         except UnicodeEncodeError:

@@ -1,8 +1,8 @@
 """The reasons for which a broker refuses a command, one row for each.
 
-Rows are independent of families: each front has a column with its family's codes.  A template makes the text from the model's
-facts; a front may replace it.  Where one of the two profiles does not refuse at all, the model accepts the command in that
-profile (`counts`).  Nothing else is ever raised because of what a client sends.
+Rows are independent of families: each front has a column with its family's codes (`error_column.py`).  A template makes the
+text from the model's facts; a front may replace it.  Where the error codes of a profile do not refuse at all, the model
+accepts the command (`counts`).  The model raises nothing else because of what a client sends.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Condition:
     template: str
     """The text as a template of `str.format`, which names facts of a `Refused`."""
     only: ErrorCodes | None = None
-    """The one profile that refuses; None: both do."""
+    """The error codes under which the model refuses; None: under all."""
 
     def counts(self, error_codes: ErrorCodes) -> bool:
-        """Returns whether that profile refuses at all."""
+        """Returns whether the model refuses under these error codes."""
         return self.only in (None, error_codes)
 
 

@@ -121,7 +121,10 @@ _ANALYZE: Final = """\
 Turn captures into tables: Parquet files in DIR/TABLE/, by day and broker, with DIR/_MANIFEST.json written last. It publishes
 all or nothing, and replaces an earlier run in the same place. It runs on Spark (extra [spark], which brings a Java if there is
 none) or, with --engine local or without pyspark, in this process (extra [tables]). The rows are the same. For a few megabytes
-this process is done before Spark has started; Spark uses all cores, and many machines."""
+this process is done before Spark has started; Spark uses all cores, and many machines.
+
+The tables judge AMQP 0-10. They list a connection in another version, and say that it is not judged; `amqp-sansio check` judges
+it."""
 
 _WATCH: Final = """\
 Turn capture files into tables as they are written to a folder (as tcpdump -C or -G does it), each record exactly once, whatever

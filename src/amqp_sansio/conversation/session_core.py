@@ -65,9 +65,9 @@ class SessionEnd:
         self.id: int | None = None
         self.again: Callable[[], None] | None = None
         """Opens the session again, for the next call."""
-        self._shared: SharedSessionFailed | None = None
-        self._exclusive: Final[dict[str, None]] = {}
-        self._gone: Final[dict[str, None]] = {}
+        self._shared: SharedSessionFailed | None = None  # `for_others`, made once for each `error`
+        self._exclusive: Final[dict[str, None]] = {}  # queues that end with the session
+        self._gone: Final[dict[str, None]] = {}  # those that ended with an earlier one, until the next call reports them
 
     @property
     def seen(self) -> bool:
@@ -156,7 +156,7 @@ class SessionEnd:
         raise raised
 
     def check(self, session: bytes) -> None:
-        """Raises why the session failed, or SessionReopened, once, when queues of it were not restored."""
+        """Raises the error of a failed session, or, once, SessionReopened when some of its queues are gone."""
         if self.error is not None:
             self.must_live()
         if self._gone:
@@ -252,7 +252,7 @@ class SessionCore:
             self.failure.must_live()
 
     def _check(self) -> None:
-        """Raises why a call cannot send: the session failed, or its transaction or its queues are gone."""
+        """Raises the reason when a call cannot send: the session failed, or its transaction or its queues are gone."""
         if self.transactions._within is not None:
             self.transactions.check()
         self.failure.check(self._name)
@@ -262,7 +262,7 @@ class SessionCore:
         self._pending.unheard()
 
     def lost_before(self) -> None:
-        """Raises, once, why messages published before failed with the session; for calls that concern all messages."""
+        """Raises, once, the error with which messages published before failed; for calls that concern all messages."""
         self._pending.lost_before()
 
     # --- sending -----------------------------------------------------------------------------------------------------------

@@ -290,14 +290,14 @@ class Channel:
             raise LocalProtocolError(f"accept {session_name(session.name)}", "not asked for", legal, "session.attach")
         if session.state == "ended":
             raise SessionDetachedError(f"accept {session_name(session.name)}", session.name, session._cause)
-        holder = session._channel
-        if holder is not None and not self.requested_force:
+        elsewhere = session._channel
+        if elsewhere is not None and not self.requested_force:
             legal = (f"refuse {session_name(session.name)} with session-busy",)
             raise LocalProtocolError(
                 f"accept {session_name(session.name)}", "attached elsewhere", legal, "session.attach.one-transport-per-session"
             )
-        if holder is not None:
-            holder.force_off()
+        if elsewhere is not None:
+            elsewhere.force_off()
         self.requested = None
         self._take(session)
         self.say(controls.Attached(session.name))

@@ -59,9 +59,9 @@ class ServerConnection(ServerHandshake):
         session = resume
         if session is None:
             session = Session(name, "server", timeout=most, max_timeout=most, profile=self.profile, limits=self.limits)
-            holder = self.session_named(name)
-            if holder is not None and holder._channel is not None:
-                holder._channel.force_off()  # force: the new one takes the name
+            earlier = self.session_named(name)
+            if earlier is not None and earlier._channel is not None:
+                earlier._channel.force_off()  # force: the new one takes the name
         channel.accept(session)
         del self._channels.requests[name]
         return session

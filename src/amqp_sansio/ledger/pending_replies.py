@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class AnsweredRequest(NamedTuple, Generic[T]):
-    """The request that was answered: its verb and its data; `passed`: the oldest one that had to be answered before."""
+    """The request that was answered: its verb, its data, and in `passed` the oldest verb that was due before; "" for none."""
 
     verb: str
     kept: T
@@ -20,7 +20,7 @@ class AnsweredRequest(NamedTuple, Generic[T]):
 
 
 class PendingReplies(Generic[T]):
-    """Methods that require an answer, with data of the caller; answers come in the order of `tables.channel`."""
+    """Methods that require an answer, with data of the caller; `tables.channel` has their answers and the order of these."""
 
     __slots__ = ("_count", "_places", "waiting")
 
@@ -85,13 +85,13 @@ class PendingReplies(Generic[T]):
 
     @property
     def oldest(self) -> str:
-        """Returns the verb that has waited longest; "" where none waits."""
+        """The verb that has waited longest; "" where none waits."""
         order = self._order()
         return order[0] if order else ""
 
     @property
     def kept(self) -> list[T]:
-        """Returns the data of all requests, the oldest first."""
+        """The data of all requests, the oldest first."""
         return [kept for _, kept in sorted([each for places in self._places.values() for each in places], key=itemgetter(0))]
 
     def clear(self) -> None:

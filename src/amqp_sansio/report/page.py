@@ -32,7 +32,7 @@ NAME: Final = "report.html"
 
 
 def page(path: str, tell: Tell | None = None) -> str:
-    """Returns the page for the tables in a folder, the same for the same tables.  `tell` is called with the progress.
+    """Returns the page for the tables in a folder, the same for the same tables.  Calls `tell` with the progress.
 
     Raises ReportError when it cannot be made.
     """
@@ -71,7 +71,7 @@ def page(path: str, tell: Tell | None = None) -> str:
         verdict(folder, seen, commands, (credit.stalls, credit.stalled_ns) if credit else None),
         first_to_do(seen, commands),
         _tiles(folder, seen, commands, messages, credit),
-        small(f"Not here, so not told of: {', '.join(missing)}.") if missing else "",
+        small(f"This page shows nothing of tables that are not here: {', '.join(missing)}.") if missing else "",
         tag("nav", *[tag("a", title, href=f"#{key}") for key, title, _ in parts]),
     )
     main = tag("main", *[tag("section", tag("h2", title), body, id=key) for key, title, body in parts])

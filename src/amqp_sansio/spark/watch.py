@@ -56,10 +56,12 @@ FIRST_PAUSE: Final = 1.0
 class Watch:
     """A stream over the capture files that arrive in `folder`, into the tables at `out`.
 
-    `checkpoint` records what it has done; both belong together.  Raises PipelineError when they do not, when the stream was
-    started with another plan, or when it fails repeatedly.  `warn` is called with one sentence about each late file.
-    `idle_hours` (0 to 100,000; 0: never) is after how long without packets the state of a pair of addresses and ports expires.
-    Raises ValueError for any other value.
+    `checkpoint` records what the stream has done; `options` are those of the source `amqp_capture`.  The stream calls `warn`
+    with one sentence about each late file.  The state of a pair of addresses and ports expires after `idle_hours` without
+    packets (0 to 100,000; 0: never).
+
+    Raises PipelineError when `out` and `checkpoint` are of different streams, when the stream was started with another plan,
+    or when it fails repeatedly; ValueError for other hours.
     """
 
     def __init__(
@@ -236,7 +238,7 @@ class Output:
     """Publishes the batches of one run of a stream; called by `foreachBatch`."""
 
     def __init__(self, place: Place, folder: str, plan: ReplayOptions, warn: Callable[[str], None] = lambda text: None) -> None:
-        """`warn` is called with one sentence about each late file, once its batch is published."""
+        """Calls `warn` with one sentence about each late file, once its batch is published."""
         self.place: Final = place
         self.files = place.published()
         """Every file that the manifest names."""

@@ -55,7 +55,7 @@ def connect(
     `config` has the settings that the URL does not have, such as the dialect (default: 0-9-1); `tls` says how certificates are
     checked (default: against the system's authorities), `retry` whether and how to reconnect after a loss, and `topology` what
     is declared again then; `close_timeout` limits the clean end of a subscription, a channel or the connection, in seconds.
-    `on_event` is called with each event of the client (`ChannelClientEvent` lists them); it must return soon and must not call
+    The client calls `on_event` with each of its events (`ChannelClientEvent` lists them); it must return soon and must not call
     the client.  `log_octets` logs all octets except the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages:
     `adapters.otel.Tracing()`.
 

@@ -43,7 +43,7 @@ def connect(
 
     `config` has the settings that the URL does not have; `tls` says how certificates are checked (default: against the
     system's authorities), `retry` whether and how to reconnect after a loss; `close_timeout` limits the clean end of a
-    subscription, a session or the connection, in seconds.  `on_event` is called with each event of the client
+    subscription, a session or the connection, in seconds.  The client calls `on_event` with each of its events
     (`conversation.happenings` lists them); it must return soon and must not call the client.  `log_octets` logs all octets
     except the login at DEBUG, to `amqp_sansio.octets`.  `tracing` traces messages: `adapters.otel.Tracing()`.
 

@@ -88,7 +88,7 @@ class BaseConnection(AwaitedConnection[C]):
                         await self.close()
                     background.cancel()
         except BaseExceptionGroup as group:
-            # `run` raises nothing, so a single exception is that of the user's block: re-raise it as it was.
+            # `_run` raises nothing, so a single exception is that of the user's block: re-raise it as it was.
             if len(group.exceptions) == 1:
                 raise group.exceptions[0] from group.exceptions[0].__cause__
             raise
