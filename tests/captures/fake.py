@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TypeVar
 
-from amqp_sansio.captures.replay.rows import HeaderColumns
-from amqp_sansio.engine.observer import Speaker
+from amqp_sansio.engine.checker import Observed
+from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note, Observation
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import TuneOk
@@ -14,15 +15,17 @@ from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.layouts.layout import HeaderDecoder, Sift
 from amqp_sansio.wire.segments import SegmentReader
 
+T = TypeVar("T")
 _BOTH: tuple[Speaker, Speaker] = ("C", "S")
 
 
-class FakeWitness:
+class FakeWitness(Observer):
     def __init__(self, middle: bool = False) -> None:
+        super().__init__(middle=middle)
         self.readers = {name: SegmentReader(Limits(), tolerant=True, offset=0 if middle else 8) for name in _BOTH}
         self.headers: dict[Speaker, bytes] = {"C": b"", "S": b""}
         self.middle = middle
-        self.events: deque[tuple[Speaker, int, int, Observation]] = deque()
+        self.seen: deque[Observed] = deque()
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         head = self.headers[speaker]
@@ -31,14 +34,14 @@ class FakeWitness:
             self.headers[speaker] = head = head + data[:wanted]
             data = data[wanted:]
             if len(head) == 8:
-                self.events.append((speaker, 0, 8, HeaderSeen(head, "0-10" if head == b"AMQP\x01\x01\0\x0a" else None)))
+                self.seen.append(Observed(speaker, 0, 8, HeaderSeen(head, "0-10" if head == b"AMQP\x01\x01\0\x0a" else None)))
         self.readers[speaker].receive(data)
         self._read(speaker)
 
     def receive_gap(self, speaker: Speaker, octets: int) -> None:
         self.readers[speaker].lost(octets)
         at = self.readers[speaker].received
-        self.events.append((speaker, at, at, Note("gap", f"{octets} octets are missing")))
+        self.seen.append(Observed(speaker, at, at, Note("gap", f"{octets} octets are missing")))
         self._read(speaker)
 
     def finish(self) -> None:
@@ -67,7 +70,7 @@ class FakeWitness:
     def _read(self, speaker: Speaker) -> None:
         while (thing := self.readers[speaker].next()) is not None:
             if isinstance(thing, Malformed):
-                self.events.append((speaker, thing.offset, thing.offset, Note(thing.rule, thing.text)))
+                self.seen.append(Observed(speaker, thing.offset, thing.offset, Note(thing.rule, thing.text)))
                 continue
             payload = thing.payload
             verb = f"{payload[0]}.{payload[1]}" if len(payload) > 1 else "?"
@@ -78,16 +81,16 @@ class FakeWitness:
                 seen = ControlSeen(thing.channel, verb, control, payload, thing.complete)
             else:
                 seen = CommandSeen(thing.channel, None, None, verb, None, False, payload, None, thing.body, thing.complete)
-            self.events.append((speaker, thing.start, thing.end, seen))
+            self.seen.append(Observed(speaker, thing.start, thing.end, seen))
 
-    def read_headers(self, sift: Sift[HeaderColumns]) -> HeaderDecoder[HeaderColumns]:
+    def read_headers(self, sift: Sift[T]) -> HeaderDecoder[T]:
         return HeaderDecoder(Reading(), sift)
 
-    def next_alike(self, headers: HeaderDecoder[HeaderColumns], head: int = 0) -> None:
+    def next_alike(self, headers: HeaderDecoder[T], head: int = 0) -> None:
         return None
 
-    def next_event(self) -> tuple[Speaker, int, int, Observation] | None:
-        return self.events.popleft() if self.events else None
+    def next_event(self) -> Observed | None:
+        return self.seen.popleft() if self.seen else None
 
     def frames(self, speaker: Speaker) -> int:
         return self.readers[speaker].frames

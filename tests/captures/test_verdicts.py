@@ -13,6 +13,7 @@ from amqp_sansio.captures import verdicts as module
 from amqp_sansio.captures.conversation import Finding
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.verdicts import Verdict, verdict_row, verdicts
+from amqp_sansio.engine.checker import Observed
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.events.observed import Note, Observation, OpaqueSeen
 from amqp_sansio.events.violation import Violation
@@ -26,7 +27,7 @@ class Accuser(FakeWitness):
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         super().receive_data(speaker, data)
         if speaker == "C":
-            self.events.extend([(speaker, 0, 8, each) for each in self.says])
+            self.seen.extend([Observed(speaker, 0, 8, each) for each in self.says])
             self.says = ()
 
 

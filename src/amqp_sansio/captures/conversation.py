@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 from amqp_sansio.captures.replay.rows import HeaderColumns, properties_of
@@ -18,7 +18,7 @@ from amqp_sansio.events.violation import Violation
 from amqp_sansio.ledger.credit import Subscriptions
 from amqp_sansio.spec.connection import TuneOk
 from amqp_sansio.wire.codec import Codec
-from amqp_sansio.wire.layouts.layout import HeaderDecoder, Sift
+from amqp_sansio.wire.layouts.layout import HeaderDecoder
 
 CLIENT: Final = "C"
 SERVER: Final = "S"
@@ -98,30 +98,7 @@ class PacketIndex:
         return self.packets[index], self.times[index]
 
 
-class ObserverInterface(Protocol):
-    """The interface of an Observer (engine/observer.py) as captures use it."""
-
-    def receive_data(self, speaker: Speaker, data: bytes) -> None: ...
-    def receive_gap(self, speaker: Speaker, octets: int) -> None: ...
-    def receive_eof(self, speaker: Speaker) -> None: ...
-    def finish(self) -> None: ...
-    def next_event(self) -> tuple[Speaker, int, int, Observation] | None: ...
-    def frames(self, speaker: Speaker) -> int: ...
-    def unread(self, speaker: Speaker) -> int: ...
-    def _books(self, channel: int) -> Subscriptions | None: ...
-    def _family(self) -> str: ...
-    def _reads(self, header: bytes) -> bool: ...
-    def _read_nothing(self, reason: str) -> None: ...
-    def read_headers(self, sift: Sift[HeaderColumns]) -> HeaderDecoder[HeaderColumns]: ...
-    def next_alike(
-        self, headers: HeaderDecoder[HeaderColumns], head: int = 0
-    ) -> Transfers[HeaderColumns] | Answered | None: ...
-    def unfinished(self, speaker: Speaker) -> int | None:
-        """Returns where the earliest unfinished unit ends so far, a lower bound for the end of every later event; None when
-        idle."""
-
-
-MakeWitness: TypeAlias = Callable[[bool], ObserverInterface]
+MakeWitness: TypeAlias = Callable[[bool], Observer]
 """Makes an observer; the argument says whether the capture begins in the middle of the conversation."""
 
 
@@ -196,7 +173,7 @@ class Conversation:
         self._tell: Final = tell
         self.many: HeaderDecoder[HeaderColumns] | None = None
         """Reads headers of messages, for `transfers`."""
-        self._witness: ObserverInterface | None = None
+        self._witness: Observer | None = None
         self.client = 0
         self.server: int | None = None
         self.asked = False
@@ -601,7 +578,7 @@ def observers(strict: bool = False, frames: bool = False, dialects: Sequence[Dia
     differ between dialects.
     """
 
-    def make(middle: bool) -> ObserverInterface:
+    def make(middle: bool) -> Observer:
         return Observer(strict=strict, frames=frames, dialects=dialects, middle=middle)
 
     return make

@@ -12,11 +12,12 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from amqp_sansio.captures.conversation import Conversation, LocatedEvent, MakeWitness
+from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.layers import (
     ACK,
     CUT,
@@ -546,6 +547,21 @@ class Listener:
         elif found is not None:
             self._left_out.add(CUT, captured, original)
         self.linger()
+
+    def hear_all(self, packets: Iterable[Packet]) -> Iterator[bool]:
+        """Takes the packets of a file and ends.  Yields after each packet False, and True after the end; raises only then the
+        CaptureError of a file that cannot be read to its end."""
+        problem: CaptureError | None = None
+        try:
+            for packet in packets:
+                self.hear(packet)
+                yield False
+        except CaptureError as error:
+            problem = error
+        self.finish()
+        yield True
+        if problem is not None:
+            raise problem
 
     @property
     def time(self) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import partial
 from statistics import median_low
 from typing import Final, NamedTuple
 
-from amqp_sansio.captures.walk import ENDS, MAX_PACKET_OCTETS, Chains, Octets, Packet, Run, long_enough
+from amqp_sansio.captures.walk import ENDS, MAX_PACKET_OCTETS, Octets, Packet, Run, first_chain
 
 MAGICS: Final[dict[bytes, tuple[str, int]]] = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
@@ -92,11 +93,8 @@ class PcapWalk(NamedTuple):
 
     def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
         """See `Walk`."""
-        broken = Chains()
-        for match in self._candidates().finditer(octets, at, end):
-            if self._chain(octets, match.start(), end, final, broken):
-                return match.start()
-        return None
+        places = (match.start() for match in self._candidates().finditer(octets, at, end))
+        return first_chain(places, self.order, RECORD_OCTETS, end, final, partial(self._follow, octets))
 
     def _candidates(self) -> re.Pattern[bytes]:
         """Returns a pattern of possible record headers, tried at every octet."""
@@ -111,36 +109,16 @@ class PcapWalk(NamedTuple):
         # Zeros are not a record, which saves a check at each of them where the clock is near 0.
         return re.compile(b"(?=(?!\\0{%d})" % RECORD_OCTETS + shape + b")", re.DOTALL)
 
-    def _chain(self, octets: Octets, start: int, end: int, final: bool, broken: Chains) -> bool:
-        """Whether records follow one another from here."""
-        record = _RECORD[self.order]
-        at, records = start, 0
-        places: list[int] = []
-        while not long_enough(records, at - start):
-            if (known := broken.end(at)) is not None:
-                stop, more = known
-                if long_enough(records + more, stop - start):
-                    return True
-                broken.broke(places, stop, more)
-                return False
-            if at + RECORD_OCTETS > end:
-                # Less than a record at the end of a file is one that was truncated.
-                return final and records > 0 and (at == end or records > 1)
-            seconds, fraction, captured, original = record(octets, at)
-            if (
-                not 0 < captured <= MAX_PACKET_OCTETS
-                or not captured <= original <= MAX_ORIGINAL_OCTETS
-                or fraction * self.unit >= 1_000_000_000
-                or abs(seconds - self.clock) > CLOCK_SECONDS
-            ):
-                broken.broke(places, at, 0)
-                return False
-            places.append(at)
-            at += RECORD_OCTETS + captured
-            if at > end:
-                return final and records > 1
-            records += 1
-        return True
+    def _follow(self, octets: Octets, at: int, order: str) -> tuple[int, str]:
+        """See `Follow`."""
+        seconds, fraction, captured, original = _RECORD[order](octets, at)
+        sound = (
+            0 < captured <= MAX_PACKET_OCTETS
+            and captured <= original <= MAX_ORIGINAL_OCTETS
+            and fraction * self.unit < 1_000_000_000
+            and abs(seconds - self.clock) <= CLOCK_SECONDS
+        )
+        return at + RECORD_OCTETS + captured if sound else -1, order
 
 
 def pcap_walk(octets: Octets, end: int) -> tuple[PcapWalk | None, str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import partial
 from typing import Final, NamedTuple
 
-from amqp_sansio.captures.walk import ENDS, MAX_PACKET_OCTETS, Chains, Octets, Packet, Run, long_enough
+from amqp_sansio.captures.walk import ENDS, MAX_PACKET_OCTETS, Octets, Packet, Run, first_chain
 
 MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 MAX_BLOCK_OCTETS: Final = 16 * 1024 * 1024
@@ -183,11 +184,8 @@ class PcapngWalk(NamedTuple):
 
     def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
         """See `Walk`.  Searches for a section, an interface or a packet."""
-        broken = Chains()
-        for match in self._candidates().finditer(octets, at, end):
-            if self._chain(octets, match.start(), end, final, broken):
-                return match.start()
-        return None
+        places = (match.start() for match in self._candidates().finditer(octets, at, end))
+        return first_chain(places, self.order, 12, end, final, partial(self._follow, octets, end))
 
     def _candidates(self) -> re.Pattern[bytes]:
         """Returns a pattern of possible heads of such blocks, tried at every octet."""
@@ -197,41 +195,15 @@ class PcapngWalk(NamedTuple):
         known = kinds + none + four + rb"..\x00" if self.order == "<" else none + kinds + rb"\x00.." + four
         return re.compile(b"(?=" + known + b"|" + re.escape(MAGIC) + b")", re.DOTALL)
 
-    def _chain(self, octets: Octets, start: int, end: int, final: bool, broken: Chains) -> bool:
-        """Whether blocks follow one another from here."""
-        order = self.order
-        at, blocks = start, 0
-        places: list[int] | None = []  # None after a section of another byte order
-        bad: tuple[int, int] | None = None
-        while bad is None and not long_enough(blocks, at - start):
-            known = broken.end(at) if order == self.order else None
-            if known is not None:
-                stop, more = known
-                if long_enough(blocks + more, stop - start):
-                    return True
-                bad = known
-                break
-            if at + 12 > end:
-                return final and blocks > 0 and (at == end or blocks > 1)
-            if bytes(octets[at : at + 4]) == MAGIC:
-                order = ORDERS.get(bytes(octets[at + 8 : at + 12]), "")
-                if order != self.order:
-                    places = None
-                if not order:
-                    return False
-            _, total = _HEAD[order](octets, at)
-            following = at + total
-            if total < 12 or total & 3 or total > MAX_BLOCK_OCTETS:
-                bad = at, 0
-            elif following > end:
-                return final and blocks > 1
-            elif _WORD[order](octets, following - 4)[0] != total:
-                bad = at, 0
-            else:
-                if places is not None:
-                    places.append(at)
-                at = following
-                blocks += 1
-        if bad is not None and places is not None:
-            broken.broke(places, *bad)
-        return bad is None
+    def _follow(self, octets: Octets, end: int, at: int, order: str) -> tuple[int, str]:
+        """See `Follow`."""
+        if bytes(octets[at : at + 4]) == MAGIC:
+            order = ORDERS.get(bytes(octets[at + 8 : at + 12]), "")
+            if not order:
+                return -1, order
+        _, total = _HEAD[order](octets, at)
+        following = at + total
+        sound = total >= 12 and not total & 3 and total <= MAX_BLOCK_OCTETS
+        if sound and following <= end:
+            sound = _WORD[order](octets, following - 4)[0] == total
+        return following if sound else -1, order

@@ -8,7 +8,6 @@ from heapq import heappop, heappush
 from typing import Final, NotRequired, TypeAlias, TypedDict
 
 from amqp_sansio.captures.conversation import LocatedEvent, MakeWitness
-from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.json_values import Json, fields, struct
 from amqp_sansio.captures.reader import Told, read_packets
@@ -164,21 +163,10 @@ def transcript(
             heappush(waiting, (heard.packet, count, weight, flow, row))
 
     listener = Listener(make, tell, lambda flow: None, ports, warn)
-    problem: CaptureError | None = None
-    try:
-        for packet in read_packets(path, warn, told):
-            listener.hear(packet)
-            if waiting:
-                floor = listener.floor()
-                while waiting and (waiting[0][0] < floor or len(waiting) > HELD_ROWS or octets > HELD_OCTETS):
-                    _, _, weight, flow, row = heappop(waiting)
-                    octets -= weight
-                    yield flow, row
-    except CaptureError as error:
-        problem = error
-    listener.finish()
-    while waiting:
-        _, _, _, flow, row = heappop(waiting)
-        yield flow, row
-    if problem is not None:
-        raise problem
+    for ended in listener.hear_all(read_packets(path, warn, told)):
+        if waiting:
+            floor = listener.floor()
+            while waiting and (ended or waiting[0][0] < floor or len(waiting) > HELD_ROWS or octets > HELD_OCTETS):
+                _, _, weight, flow, row = heappop(waiting)
+                octets -= weight
+                yield flow, row

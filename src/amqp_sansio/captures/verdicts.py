@@ -15,7 +15,6 @@ from amqp_sansio.captures.conversation import (
     PacketIndex,
     finding_of,
 )
-from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.reader import Told, read_packets
 from amqp_sansio.captures.replay.doubt import Doubt
@@ -24,7 +23,7 @@ from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.rows import HeaderColumns, Rows
 from amqp_sansio.captures.walk import Warn
 from amqp_sansio.engine.checker import Answered, Transfers
-from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
+from amqp_sansio.events.observed import ControlSeen, MethodSeen
 from amqp_sansio.wire.layouts.layout import HeaderDecoder
 
 FINDINGS: Final = 1000
@@ -113,7 +112,6 @@ class _Case(Hearer):
         "_doubt",
         "_recorder",
         "_rows",
-        "commands",
         "controls",
         "findings",
         "left_out",
@@ -131,16 +129,13 @@ class _Case(Hearer):
         """Findings beyond FINDINGS."""
         self.violated = False
         self.controls = 0
-        self.commands = 0
         self.methods = 0
 
     def hear(self, heard: LocatedEvent, marks: PacketIndex) -> None:
         self._recorder.hear(heard, marks)
         self._drop()
         said = heard.said
-        if isinstance(said, CommandSeen):
-            self.commands += 1
-        elif isinstance(said, ControlSeen):
+        if isinstance(said, ControlSeen):
             self.controls += 1
         elif isinstance(said, MethodSeen):
             self.methods += 1
@@ -149,12 +144,10 @@ class _Case(Hearer):
 
     def transfers(self, run: Transfers[HeaderColumns], marks: PacketIndex) -> None:
         self._recorder.transfers(run, marks)
-        self.commands += len(run.items)
         self._drop()
 
     def answered(self, answer: Answered, marks: PacketIndex) -> None:
         self._recorder.answered(answer, marks)
-        self.commands += answer.accepts
         self.controls += not answer.accepts
         self._drop()
 
@@ -194,7 +187,7 @@ class _Case(Hearer):
             findings,
             conversation.packet,
             self.controls,
-            self.commands,
+            sum(recorder.commands.values()),
             octets,
             recorder.not_judged,
             conversation.unread,
@@ -234,19 +227,10 @@ def verdicts(
 
     listener = Listener(make, tell, ended, ports, warn)
     listener.floors = False  # nobody asks which packet may still cause an event
-    problem: CaptureError | None = None
-    try:
-        for packet in read_packets(path, warn, told):
-            listener.hear(packet)
-            if done:
-                yield from done
-                done.clear()
-    except CaptureError as error:
-        problem = error
-    listener.finish()
-    yield from done
-    if problem is not None:
-        raise problem
+    for _ in listener.hear_all(read_packets(path, warn, told)):
+        if done:
+            yield from done
+            done.clear()
 
 
 def verdict_row(file: str, verdict: Verdict) -> VerdictRow:

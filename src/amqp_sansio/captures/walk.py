@@ -7,7 +7,7 @@ records.  Both also decide where a split of a large file may begin.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from mmap import mmap
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -108,3 +108,48 @@ class Chains:
 def long_enough(records: int, octets: int) -> bool:
     """Whether a chain of `records` records that span `octets` octets proves that they are records."""
     return (records >= CHAIN_RECORDS and octets >= CHAIN_OCTETS) or octets >= CHAIN_REACH
+
+
+Follow: TypeAlias = Callable[[int, str], tuple[int, str]]
+"""Returns where the record after the one at a place begins, -1 when none is there, and the byte order from there on."""
+
+
+def first_chain(places: Iterator[int], order: str, least: int, end: int, final: bool, follow: Follow) -> int | None:
+    """Returns the first of these places from which records follow one another; None when there is none.
+
+    Records begin in this byte order and have `least` octets at least; the octets end at `end`.  `final`: the file ends there
+    too.
+    """
+    broken = Chains()
+    return next((place for place in places if _is_chain(place, order, least, end, final, follow, broken)), None)
+
+
+def _is_chain(start: int, order: str, least: int, end: int, final: bool, follow: Follow, broken: Chains) -> bool:
+    at, now, records = start, order, 0
+    places: list[int] | None = []  # None after a section of another byte order
+    while not long_enough(records, at - start):
+        known = broken.end(at) if now == order else None
+        if known is not None:
+            stop, more = known
+            if long_enough(records + more, stop - start):
+                return True
+            if places is not None:
+                broken.broke(places, stop, more)
+            return False
+        if at + least > end:
+            # Less than a record at the end of a file is one that was truncated.
+            return final and records > 0 and (at == end or records > 1)
+        following, now = follow(at, now)
+        if now != order:
+            places = None
+        if following < 0:
+            if places is not None:
+                broken.broke(places, at, 0)
+            return False
+        if following > end:
+            return final and records > 1
+        if places is not None:
+            places.append(at)
+        at = following
+        records += 1
+    return True

@@ -38,8 +38,6 @@ them a checksum covers, and that checksum.  Plain values."""
 NOTHING: Final[Said] = (-1, 0, 0, 0)
 
 _Later: TypeAlias = tuple[int, int, bytes]  # the stream offset, the number of the segment, its octets
-_MASK: Final = 0xFFFFFFFF
-_HALF: Final = 1 << 31
 
 
 class Withheld(NamedTuple):
@@ -113,12 +111,11 @@ class Repeat:
     def differs(self, segment: Withheld) -> bool:
         """Whether a SYN has another sequence number than that of its side had before."""
         first = self._said[segment.side][0]
-        return first >= 0 and (segment.sequence + 1) & _MASK != first
+        return first >= 0 and (segment.sequence + 1) & TOP != first
 
     def _at(self, segment: Withheld) -> int:
         """Returns the stream offset of a segment's first octet."""
-        away = (segment.sequence + bool(segment.flags & SYN) - self._said[segment.side][0]) & _MASK
-        return away - _MASK - 1 if away >= _HALF else away
+        return serial_diff(segment.sequence + bool(segment.flags & SYN), self._said[segment.side][0])
 
     def _compare(self, side: int, segment: Withheld) -> None:
         """Compares the octets of a segment, and those that waited for it, with what the side said before."""

@@ -102,9 +102,9 @@ class Axis:
         """Returns the step of each time; times outside count to the first or last step."""
         return np.clip((times.astype(np.int64) - self.start) // self.step, 0, self.steps - 1)
 
-    def count(self, times: Any, weights: Any = None) -> Any:
+    def count(self, times: Any) -> Any:
         """Returns how many times fall into each step."""
-        return np.bincount(self.places(times), weights=weights, minlength=self.steps)
+        return np.bincount(self.places(times), minlength=self.steps)
 
     def seconds(self) -> list[float]:
         """Returns the end of each step, in seconds since the start."""

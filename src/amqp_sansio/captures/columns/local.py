@@ -33,7 +33,7 @@ def run(
     `progress` is called now and then with a file and how many octets of it have been read.  `file_octets` is the most octets of
     a file of a table after small ones were merged.  Raises PipelineError, with `out` as it was before, when a capture cannot be
     read, the folder cannot be written, or the run fails.  While it runs, the garbage collector runs rarely in this process (see
-    `gc_tuning.rarely`).
+    `process.rarely`).
     """
     plan = plan or ReplayOptions()
     began = time.monotonic()

@@ -286,7 +286,7 @@ class ConnectionReplay:
             sides: Ints = (packets.column("sport").to_numpy() == ends[3]).astype(np.int64)
         else:
             sides = np.array([each != self._first for each in packets.column("src").to_pylist()], np.int64)
-        return listed(packets, sides)
+        return Packets(packets, sides)
 
     def finish(self) -> list[TableRecords]:
         """Ends it; returns the rows of what is open."""
@@ -402,51 +402,40 @@ _NEVER: Final = -(1 << 62)
 
 
 class Packets:
-    """The columns of a batch; `offsets` are where each payload begins in `octets`, and the end of the last."""
+    """The columns of a batch (see `tables.PACKETS`) as arrays; `sides` has the sender of each packet, `offsets` are where each
+    payload begins in `octets`, and the end of the last."""
 
     __slots__ = (
         "acknowledged", "cuts", "files", "flags", "lengths", "octets", "odd", "offsets", "places", "said", "sequences", "sides",
         "times",
     )  # fmt: skip
 
-    def __init__(
-        self, files: Ints, places: Ints, times: Ints, sides: Ints, sequences: Ints, acknowledged: Ints, flags: Ints, cuts: Ints,
-        offsets: Ints, octets: memoryview,
-    ) -> None:  # fmt: skip
-        self.files: Final = files
-        self.places: Final = places
-        self.times: Final = times
+    def __init__(self, packets: pa.RecordBatch, sides: Ints) -> None:
+        def numbers(name: str) -> Ints:
+            found: Ints = packets.column(name).to_numpy(zero_copy_only=False)
+            return found.astype(np.int64, copy=False)
+
+        self.files: Final = numbers("file_id")
+        self.places: Final = numbers("offset")
+        self.times: Final = numbers("ts_ns")
         self.sides: Final = sides
-        self.sequences: Final = sequences
-        self.acknowledged: Final = acknowledged
-        self.flags: Final = flags
-        self.cuts: Final = cuts
-        self.offsets: Final = offsets
-        self.octets: Final = octets
-        self.lengths: Final = np.diff(offsets)
-        self.odd: Final = (flags & ~_PLAIN != 0) | (cuts != 0)
+        self.sequences: Final = numbers("seq")
+        self.acknowledged: Final = numbers("ack")
+        self.flags: Final = numbers("flags")
+        self.cuts: Final = numbers("cut")
+        payload = packets.column("payload")
+        _, begins, octets = payload.buffers()
+        offsets = np.frombuffer(begins, np.int32)[payload.offset : payload.offset + len(payload) + 1]
+        self.offsets: Final = offsets.astype(np.int64)
+        self.octets: Final = memoryview(b"" if octets is None else octets)
+        self.lengths: Final = np.diff(self.offsets)
+        self.odd: Final = (self.flags & ~_PLAIN != 0) | (self.cuts != 0)
         """Packets that do more than carry data (SYN, FIN, RST), or that were captured in part."""
         spoken = self.lengths * sides
-        self.said: Final = np.zeros((2, len(times)), np.int64)
+        self.said: Final = np.zeros((2, len(sides)), np.int64)
         """How much each side has sent in this batch before each packet, without retransmissions."""
         np.cumsum((self.lengths - spoken)[:-1], out=self.said[0, 1:])
         np.cumsum(spoken[:-1], out=self.said[1, 1:])
-
-
-def listed(packets: pa.RecordBatch, sides: Ints) -> Packets:
-    """Returns the columns of a batch (see `tables.PACKETS`) as arrays; `sides` has the sender of each packet."""
-
-    def numbers(name: str) -> Ints:
-        found: Ints = packets.column(name).to_numpy(zero_copy_only=False)
-        return found.astype(np.int64, copy=False)
-
-    payload = packets.column("payload")
-    _, begins, octets = payload.buffers()
-    offsets = np.frombuffer(begins, np.int32)[payload.offset : payload.offset + len(payload) + 1].astype(np.int64)
-    data = memoryview(b"" if octets is None else octets)
-    files, places, times = map(numbers, ("file_id", "offset", "ts_ns"))
-    sequences, acknowledged, flags, cuts = map(numbers, ("seq", "ack", "flags", "cut"))
-    return Packets(files, places, times, sides, sequences, acknowledged, flags, cuts, offsets, data)
 
 
 def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: Packets, at: int, count: int, order: int) -> int:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from amqp_sansio.captures.columns.bundles import ORDER
 from amqp_sansio.captures.columns.heads import Ints, edges_of
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.columns.replay import ConnectionReplay, Ends, Gathered, TableRecords, ends_of, listed
+from amqp_sansio.captures.columns.replay import ConnectionReplay, Ends, Gathered, Packets, TableRecords, ends_of
 from amqp_sansio.captures.columns.strangers import spoken, strange
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -43,7 +43,7 @@ def heard(
     firsts = pa.array(starts)
     ends = list(map(_ends_of, *[packets.column(name).take(firsts).to_pylist() for name in ENDS]))
     highest = np.repeat(np.array([each[3] for each in ends], np.int64), np.diff(edges))
-    rows = listed(packets, (packets.column("sport").to_numpy() == highest).astype(np.int64))
+    rows = Packets(packets, (packets.column("sport").to_numpy() == highest).astype(np.int64))
     # Edges where the file, and so the capture, changes: between them, a connection's packets are processed as one batch.
     turns = np.concatenate(([0], np.cumsum(files[1:] != files[:-1])))
     alone = (turns[starts] == turns[edges[1:] - 1]).tolist()

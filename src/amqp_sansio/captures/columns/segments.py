@@ -1,4 +1,4 @@
-"""Finds the TCP segments in many packets at once: the same that `captures.layers` and `captures.layers` find one by one."""
+"""Finds the TCP segments in many packets at once: the same that `captures.layers` finds one by one."""
 
 from __future__ import annotations
 

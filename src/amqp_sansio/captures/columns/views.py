@@ -36,9 +36,8 @@ def frame(folder: str, name: str) -> pd.DataFrame:
         found = pd.read_sql_query(f"SELECT * FROM {name}", base)
     finally:
         base.close()
-    for column in ("in_doubt",):
-        if column in found:
-            found[column] = found[column].astype(bool)
+    if "in_doubt" in found:
+        found["in_doubt"] = found["in_doubt"].astype(bool)
     for column in filter(is_time, found.columns):
         whole = found[column].astype("Int64").to_numpy("int64", na_value=_NO_TIME)
         found[column] = pd.Series(whole.view("datetime64[us]"), found.index).dt.tz_localize("UTC")

@@ -818,11 +818,10 @@ class Recorder(Hearer):
         finding = finding_of(heard)
         if finding is None:
             return
-        code, channel, at = None, None, heard.start
+        code = None
         if isinstance(said, Violation):
-            code, channel, at = said.code, said.channel, said.offset
+            code = said.code
         elif isinstance(said, Note):
-            channel = said.channel
             if said.rule == "gap":
                 self.history.lost(heard.speaker, heard.time)
             elif said.rule == "framing":
@@ -837,7 +836,7 @@ class Recorder(Hearer):
             self._notes += 1
         self._rows.by_table["violations"].append(
             (heard.time, finding.speaker, finding.level, finding.rule, finding.said, list(finding.legal), finding.text, code,
-             channel, at, *packet_place(heard.packet))
+             finding.channel, finding.octet, *packet_place(heard.packet))
         )  # fmt: skip
 
     # The end.
