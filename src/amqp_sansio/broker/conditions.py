@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import ErrorCodes
+from amqp_sansio.tables.branch import FAULTS
 
 
 @attrs.frozen
@@ -68,7 +69,6 @@ _NO_EXCHANGE: Final = "there is no exchange {exchange!r}"
 _NO_QUEUE: Final = "there is no queue {queue!r}"
 _OWNED: Final = "queue {queue!r} belongs to another session"
 _NO_NAME: Final = "the name of the queue is empty"
-_NO_DESTINATION: Final = "no subscription has destination {destination!r}"
 _RESERVED: Final = "names that begin with {prefix!r} are reserved for the broker; legal: a passive declare"
 _NO_ALTERNATE: Final = "there is no exchange {exchange!r} to be the alternate; legal: {legal}"
 _OTHER_ALTERNATE: Final = "the alternate of {name!r} is {has!r}, not {exchange!r}; legal: {has!r} or none"
@@ -90,7 +90,13 @@ TRANSFER_USER_ID: Final = _row(
 TRANSFER_LIMIT: Final = _row("message.transfer: too large, or no room", "limit {limit} is {value}{where}; {why}")
 TRANSFER_HEADER: Final = _row("message.transfer: header cannot be read", _SAID)
 TRANSFER_FRAGMENT: Final = _row("message.transfer: a fragment", "part of a message; only whole messages are accepted")
-RESUME_NO_DESTINATION: Final = _row("message.resume: no such destination", _NO_DESTINATION)
+NO_DESTINATION: Final = {
+    verb: _row(f"{verb}: no such destination", "no subscription has destination {destination!r}")
+    for verb in (
+        "message.resume", "message.cancel", "message.flow", "message.flush", "message.stop", "message.set-flow-mode",
+    )
+}  # fmt: skip
+"""By command."""
 SUBSCRIBE_NO_QUEUE: Final = _row("message.subscribe: no such queue", _NO_QUEUE)
 SUBSCRIBE_NO_NAME: Final = _row("message.subscribe: empty name", _NO_NAME)
 SUBSCRIBE_TWICE: Final = _row("message.subscribe: destination in use", "destination {destination!r} is subscribed already")
@@ -100,14 +106,9 @@ SUBSCRIBE_QUEUE_DELETED: Final = _row("message.subscribe: queue deleted", "queue
 SUBSCRIBE_SELECTOR: Final = _row("message.subscribe: a selector that cannot be read", _SAID)
 SUBSCRIBE_ARGUMENT: Final = _row("message.subscribe: unknown argument", _UNKNOWN)
 SUBSCRIBE_VALUE: Final = _row("message.subscribe: value of an argument", _SAID)
-CANCEL_NO_DESTINATION: Final = _row("message.cancel: no such destination", _NO_DESTINATION)
-FLOW_NO_DESTINATION: Final = _row("message.flow: no such destination", _NO_DESTINATION)
-FLUSH_NO_DESTINATION: Final = _row("message.flush: no such destination", _NO_DESTINATION)
-STOP_NO_DESTINATION: Final = _row("message.stop: no such destination", _NO_DESTINATION)
 SET_FLOW_MODE_CREDIT: Final = _row(
     "message.set-flow-mode: credit is left", "destination {destination!r} has credit left", "spec"
 )
-SET_FLOW_MODE_NO_DESTINATION: Final = _row("message.set-flow-mode: no such destination", _NO_DESTINATION)
 
 # --- exchange -------------------------------------------------------------------------------------------------------------
 
@@ -181,39 +182,15 @@ QUEUE_PURGE_OWNED: Final = _row("queue.purge: queue of another session", _OWNED)
 
 # --- dtx ------------------------------------------------------------------------------------------------------------------
 
+for _command, _fault in FAULTS:
+    _row(f"dtx.{_command}: {_fault.name}", _BRANCH)
 DTX_START_ILLEGAL: Final = _row("dtx.start: no dtx.select", _BRANCH)
-DTX_START_ACTIVE: Final = _row("dtx.start: session has a branch", _BRANCH)
-DTX_START_KNOWN: Final = _row("dtx.start: branch is known", _BRANCH)
-DTX_START_JOIN_AND_RESUME: Final = _row("dtx.start: join and resume", _BRANCH)
-DTX_START_JOIN_UNKNOWN: Final = _row("dtx.start: join of an unknown branch", _BRANCH)
-DTX_START_RESUME_UNKNOWN: Final = _row("dtx.start: resume of an unknown branch", _BRANCH)
-DTX_START_NOT_SUSPENDED: Final = _row("dtx.start: not suspended here", _BRANCH)
-DTX_START_JOIN_DONE: Final = _row("dtx.start: join of a prepared branch", _BRANCH)
-DTX_START_JOIN_DECIDED: Final = _row("dtx.start: join of a decided branch", _BRANCH)
 DTX_START_JOIN_UNSUPPORTED: Final = _row("dtx.start: join not supported", _BRANCH)
 DTX_END_NOT_SELECTED: Final = _row("dtx.end: no dtx.select", _BRANCH)
 DTX_END_ILLEGAL: Final = _row("dtx.end: no branch", _BRANCH)
-DTX_END_NOT_ASSOCIATED: Final = _row("dtx.end: not associated", _BRANCH)
-DTX_END_SUSPENDED: Final = _row("dtx.end: suspended already", _BRANCH)
 DTX_END_OTHER: Final = _row("dtx.end: another branch is active", _BRANCH)
-DTX_END_SUSPEND_AND_FAIL: Final = _row("dtx.end: suspend and fail", _BRANCH)
-DTX_PREPARE_ILLEGAL: Final = _row("dtx.prepare: wrong state", _BRANCH)
-DTX_PREPARE_UNKNOWN: Final = _row("dtx.prepare: unknown branch", _BRANCH)
-DTX_PREPARE_ASSOCIATED: Final = _row("dtx.prepare: still associated", _BRANCH)
 DTX_COMMIT_ILLEGAL: Final = _row("dtx.commit: wrong state", _BRANCH)
-DTX_COMMIT_UNKNOWN: Final = _row("dtx.commit: unknown branch", _BRANCH)
-DTX_COMMIT_ASSOCIATED: Final = _row("dtx.commit: still associated", _BRANCH)
-DTX_COMMIT_ONE_PHASE: Final = _row("dtx.commit: prepared, one phase", _BRANCH)
-DTX_COMMIT_TWO_PHASE: Final = _row("dtx.commit: not prepared, two phases", _BRANCH)
 DTX_ROLLBACK_ILLEGAL: Final = _row("dtx.rollback: wrong state", _BRANCH)
-DTX_ROLLBACK_UNKNOWN: Final = _row("dtx.rollback: unknown branch", _BRANCH)
-DTX_ROLLBACK_ASSOCIATED: Final = _row("dtx.rollback: still associated", _BRANCH)
-DTX_FORGET_ILLEGAL: Final = _row("dtx.forget: wrong state", _BRANCH)
-DTX_FORGET_UNKNOWN: Final = _row("dtx.forget: unknown branch", _BRANCH)
-DTX_FORGET_ASSOCIATED: Final = _row("dtx.forget: still associated", _BRANCH)
-DTX_GET_TIMEOUT_UNKNOWN: Final = _row("dtx.get-timeout: unknown branch", _BRANCH)
-DTX_SET_TIMEOUT_UNKNOWN: Final = _row("dtx.set-timeout: unknown branch", _BRANCH)
-DTX_SET_TIMEOUT_TOO_LONG: Final = _row("dtx.set-timeout: too long", _BRANCH)
 
 NO_XID: Final = Condition("dtx: no xid", "no branch is named")
 """A missing field that all commands on a branch need; no row, because it applies to all of class dtx."""

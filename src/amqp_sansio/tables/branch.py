@@ -78,13 +78,14 @@ class Effect(Enum):
 
 
 class Fault(NamedTuple):
-    """Why the coordinator refuses a verb: the path of the rule ("": there is none), and the error codes of the specification
-    and of deployed brokers."""
+    """Why the coordinator refuses a verb: the path of the rule ("": there is none), the error codes of the specification and of
+    deployed brokers, and the field of the command that is wrong ("": not a single field)."""
 
     name: str
     rule: str
     spec: int
     qpid: int
+    field: str = ""
 
 
 class Cell(NamedTuple):
@@ -168,19 +169,23 @@ _WORKED_ON: Final = (
 # --- faults ---------------------------------------------------------------------------------------------------------------
 
 ALREADY_KNOWN: Final = Fault("branch is known", "dtx.start.already-known", E.NOT_ALLOWED, E.NOT_ALLOWED)
-JOIN_DECIDED: Final = Fault("join of a decided branch", "dtx.start.already-known", E.NOT_ALLOWED, E.NOT_ALLOWED)
-JOIN_DONE: Final = Fault("join of a prepared branch", "dtx.start.illegal-state", E.ILLEGAL_STATE, E.COMMAND_INVALID)
+JOIN_DECIDED: Final = Fault("join of a decided branch", "dtx.start.already-known", E.NOT_ALLOWED, E.NOT_ALLOWED, "xid")
+JOIN_DONE: Final = Fault("join of a prepared branch", "dtx.start.illegal-state", E.ILLEGAL_STATE, E.COMMAND_INVALID, "xid")
 JOIN_AND_RESUME: Final = Fault("join and resume", "dtx.start.join-and-resume", E.NOT_ALLOWED, E.COMMAND_INVALID)
-JOIN_UNKNOWN: Final = Fault("join of an unknown branch", "dtx.start.xid.unknown-xid", E.NOT_ALLOWED, E.NOT_FOUND)
-RESUME_UNKNOWN: Final = Fault("resume of an unknown branch", "dtx.start.xid.unknown-xid", E.NOT_ALLOWED, E.COMMAND_INVALID)
-NOT_SUSPENDED: Final = Fault("not suspended here", "dtx.start.illegal-state", E.ILLEGAL_STATE, E.COMMAND_INVALID)
+JOIN_UNKNOWN: Final = Fault("join of an unknown branch", "dtx.start.xid.unknown-xid", E.NOT_ALLOWED, E.NOT_FOUND, "xid")
+RESUME_UNKNOWN: Final = Fault(
+    "resume of an unknown branch", "dtx.start.xid.unknown-xid", E.NOT_ALLOWED, E.COMMAND_INVALID, "xid"
+)
+NOT_SUSPENDED: Final = Fault("not suspended here", "dtx.start.illegal-state", E.ILLEGAL_STATE, E.COMMAND_INVALID, "xid")
 WORKING: Final = Fault("session has a branch", "dtx.start.illegal-state", E.ILLEGAL_STATE, E.ILLEGAL_STATE)
 SUSPEND_AND_FAIL: Final = Fault("suspend and fail", "dtx.end.suspend-and-fail", E.NOT_ALLOWED, E.COMMAND_INVALID)
-NOT_ASSOCIATED: Final = Fault("not associated", "dtx.end.xid.not-associated", E.ILLEGAL_STATE, E.ILLEGAL_STATE)
-SUSPENDED_TWICE: Final = Fault("suspended already", "dtx.end.illegal-state", E.ILLEGAL_STATE, E.ILLEGAL_STATE)
-TWO_PHASES: Final = Fault("not prepared, two phases", "dtx.commit.one-phase.one-phase", E.ILLEGAL_STATE, E.ILLEGAL_STATE)
-ONE_PHASE: Final = Fault("prepared, one phase", "dtx.commit.one-phase.two-phase", E.ILLEGAL_STATE, E.ILLEGAL_STATE)
-TOO_LONG: Final = Fault("too long", "", E.INVALID_ARGUMENT, E.INVALID_ARGUMENT)
+NOT_ASSOCIATED: Final = Fault("not associated", "dtx.end.xid.not-associated", E.ILLEGAL_STATE, E.ILLEGAL_STATE, "xid")
+SUSPENDED_TWICE: Final = Fault("suspended already", "dtx.end.illegal-state", E.ILLEGAL_STATE, E.ILLEGAL_STATE, "suspend")
+TWO_PHASES: Final = Fault(
+    "not prepared, two phases", "dtx.commit.one-phase.one-phase", E.ILLEGAL_STATE, E.ILLEGAL_STATE, "one_phase"
+)
+ONE_PHASE: Final = Fault("prepared, one phase", "dtx.commit.one-phase.two-phase", E.ILLEGAL_STATE, E.ILLEGAL_STATE, "one_phase")
+TOO_LONG: Final = Fault("too long", "", E.INVALID_ARGUMENT, E.INVALID_ARGUMENT, "timeout")
 
 
 def command(verb: str) -> str:
@@ -189,12 +194,12 @@ def command(verb: str) -> str:
 
 
 def _unknown_xid(verb: str) -> Fault:
-    return Fault("unknown branch", f"dtx.{command(verb)}.xid.unknown-xid", E.NOT_FOUND, E.NOT_FOUND)
+    return Fault("unknown branch", f"dtx.{command(verb)}.xid.unknown-xid", E.NOT_FOUND, E.NOT_FOUND, "xid")
 
 
 def _worked_on(verb: str) -> Fault:
     rule = f"dtx.{command(verb)}.xid.not-disassociated"
-    return Fault("still associated", rule, E.ILLEGAL_STATE, E.ILLEGAL_STATE)
+    return Fault("still associated", rule, E.ILLEGAL_STATE, E.ILLEGAL_STATE, "xid")
 
 
 def _out_of_turn(verb: str) -> Fault:
@@ -283,6 +288,8 @@ def cells(rows: tuple[_Row, ...] = ROWS) -> dict[tuple[Standing, str], Cell]:
 
 CELLS: Final = cells()
 """The cells by state and verb."""
+FAULTS: Final = {(command(cell.verb), cell.answer): None for cell in CELLS.values() if isinstance(cell.answer, Fault)}
+"""Every fault, with the command that it refuses."""
 
 
 def _rows() -> Iterator[Row]:

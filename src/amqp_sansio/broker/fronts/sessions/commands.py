@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from amqp_sansio.broker import conditions, transactions
 from amqp_sansio.broker.access import Kind, Request, Verb
-from amqp_sansio.broker.conditions import ACCESS_DENIED, Condition, Refused
+from amqp_sansio.broker.conditions import ACCESS_DENIED, Refused
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
 from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # --- class message --------------------------------------------------------------------------------------------------------
 
-Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
+_OfSubscription: TypeAlias = message.Cancel | message.Flow | message.Flush | message.Stop | message.SetFlowMode | message.Resume
 
 
 def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> None:
@@ -59,29 +59,27 @@ def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> Non
 
 def cancel(holder: SessionHolder, id: int, command: message.Cancel) -> None:
     """Executes message.cancel; transferred messages can still be settled."""
-    destination = command.destination or ""
-    consumer = holder.consumers.pop(destination, None)
-    if consumer is None:
-        raise Refused(conditions.CANCEL_NO_DESTINATION, destination=destination)
+    consumer = _consumer(holder, command)
+    del holder.consumers[consumer.destination]
     holder.complete_after(consumer.cancel(), id)
 
 
-def _consumer(holder: SessionHolder, command: Flowing, condition: Condition) -> SessionConsumer:
+def _consumer(holder: SessionHolder, command: _OfSubscription) -> SessionConsumer:
     consumer = holder.consumers.get(command.destination or "")
     if consumer is None:
-        raise Refused(condition, destination=command.destination or "")
+        raise Refused(conditions.NO_DESTINATION[command.VERB], destination=command.destination or "")
     return consumer
 
 
 def flow(holder: SessionHolder, id: int, command: message.Flow) -> None:
     """Executes message.flow: the engine has added the credit, and the consumer sends what it can now."""
-    _consumer(holder, command, conditions.FLOW_NO_DESTINATION).wake()
+    _consumer(holder, command).wake()
     holder.complete(id)
 
 
 def set_flow_mode(holder: SessionHolder, id: int, command: message.SetFlowMode) -> None:
     """Executes message.set-flow-mode: the engine has done so, and the credit left is unchanged."""
-    consumer = _consumer(holder, command, conditions.SET_FLOW_MODE_NO_DESTINATION)
+    consumer = _consumer(holder, command)
     if conditions.SET_FLOW_MODE_CREDIT.counts(holder.session.profile.error_codes) and not consumer.subscriber._book.ends_empty:
         raise Refused(conditions.SET_FLOW_MODE_CREDIT, destination=command.destination or "")
     consumer.wake()
@@ -90,12 +88,12 @@ def set_flow_mode(holder: SessionHolder, id: int, command: message.SetFlowMode) 
 
 def flush(holder: SessionHolder, id: int, command: message.Flush) -> None:
     """Executes message.flush, which completes once all that credit and queue allow now was sent."""
-    _consumer(holder, command, conditions.FLUSH_NO_DESTINATION).flush(id)
+    _consumer(holder, command).flush(id)
 
 
 def stop(holder: SessionHolder, id: int, command: message.Stop) -> None:
     """Executes message.stop: the engine has removed the credit, so that no message follows the completion."""
-    _consumer(holder, command, conditions.STOP_NO_DESTINATION).wake()
+    _consumer(holder, command).wake()
     holder.complete(id)
 
 
@@ -192,8 +190,7 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
 
 def resume(holder: SessionHolder, id: int, command: message.Resume) -> None:
     """Executes message.resume: nothing is kept of a partial message, so it starts again."""
-    if (command.destination or "") not in holder.consumers:
-        raise Refused(conditions.RESUME_NO_DESTINATION, destination=command.destination or "")
+    _consumer(holder, command)
     holder.result(id, MessageResumeResult(0))
 
 

@@ -11,11 +11,12 @@ from typing import Final
 import attrs
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.conditions import CONDITIONS, Condition, Refused
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.tables.branch import FAULTS
 
 
 @attrs.frozen
@@ -95,7 +96,12 @@ _column(conditions.TRANSFER_USER_ID, "", "/message.message-properties.user-id.au
 _column(conditions.TRANSFER_LIMIT, "", "", 506)
 _column(conditions.TRANSFER_HEADER, "", "", 503)
 _column(conditions.TRANSFER_FRAGMENT, "", "", 540)
-_column(conditions.RESUME_NO_DESTINATION, "destination", "destination.destination-not-found", 404)
+_NOT_FOUND: Final = {
+    "message.resume": "destination.destination-not-found",
+    "message.cancel": "destination.subscription-not-found",
+}
+for _verb, _condition in conditions.NO_DESTINATION.items():
+    _column(_condition, "destination", _NOT_FOUND.get(_verb, ""), 404)
 _column(conditions.SUBSCRIBE_NO_QUEUE, "queue", "queue-not-found", 404)
 _column(conditions.SUBSCRIBE_NO_NAME, "queue", "", 531)
 _column(conditions.SUBSCRIBE_TWICE, "destination", "destination.unique-subscriber-destination", 530)
@@ -105,12 +111,7 @@ _column(conditions.SUBSCRIBE_QUEUE_DELETED, "", "queue-deletion", 408)
 _column(conditions.SUBSCRIBE_SELECTOR, "arguments", "", 531)
 _column(conditions.SUBSCRIBE_ARGUMENT, "arguments", "", 540, 531)
 _column(conditions.SUBSCRIBE_VALUE, "arguments", "", 540, 542)
-_column(conditions.CANCEL_NO_DESTINATION, "destination", "destination.subscription-not-found", 404)
-_column(conditions.FLOW_NO_DESTINATION, "destination", "", 404)
-_column(conditions.FLUSH_NO_DESTINATION, "destination", "", 404)
-_column(conditions.STOP_NO_DESTINATION, "destination", "", 404)
 _column(conditions.SET_FLOW_MODE_CREDIT, "", "mode-switching", 406, None)
-_column(conditions.SET_FLOW_MODE_NO_DESTINATION, "destination", "", 404)
 
 # --- exchange -------------------------------------------------------------------------------------------------------------
 
@@ -168,37 +169,13 @@ _column(conditions.QUEUE_PURGE_OWNED, "queue", "", 405)
 
 # --- dtx ------------------------------------------------------------------------------------------------------------------
 
+for _command, _fault in FAULTS:
+    _column(CONDITIONS[f"dtx.{_command}: {_fault.name}"], _fault.field, f"/{_fault.rule}", _fault.spec, _fault.qpid)
 _column(conditions.DTX_START_ILLEGAL, "", "illegal-state", 409, 503)
-_column(conditions.DTX_START_ACTIVE, "", "illegal-state", 409)
-_column(conditions.DTX_START_KNOWN, "", "already-known", 530)
-_column(conditions.DTX_START_JOIN_AND_RESUME, "", "join-and-resume", 530, 503)
-_column(conditions.DTX_START_JOIN_UNKNOWN, "xid", "xid.unknown-xid", 530, 404)
-_column(conditions.DTX_START_RESUME_UNKNOWN, "xid", "xid.unknown-xid", 530, 503)
-_column(conditions.DTX_START_NOT_SUSPENDED, "xid", "illegal-state", 409, 503)
-_column(conditions.DTX_START_JOIN_DONE, "xid", "illegal-state", 409, 503)
-_column(conditions.DTX_START_JOIN_DECIDED, "xid", "already-known", 530)
 _column(conditions.DTX_START_JOIN_UNSUPPORTED, "join", "join.unsupported", 540)
 _column(conditions.DTX_END_NOT_SELECTED, "", "illegal-state", 409, 503)
 _column(conditions.DTX_END_ILLEGAL, "", "illegal-state", 409)
-_column(conditions.DTX_END_NOT_ASSOCIATED, "xid", "xid.not-associated", 409)
-_column(conditions.DTX_END_SUSPENDED, "suspend", "illegal-state", 409)
 _column(conditions.DTX_END_OTHER, "xid", "xid.not-associated", 409, 503)
-_column(conditions.DTX_END_SUSPEND_AND_FAIL, "", "suspend-and-fail", 530, 503)
-_column(conditions.DTX_PREPARE_ILLEGAL, "", "illegal-state", 409)
-_column(conditions.DTX_PREPARE_UNKNOWN, "xid", "xid.unknown-xid", 404)
-_column(conditions.DTX_PREPARE_ASSOCIATED, "xid", "xid.not-disassociated", 409)
 _column(conditions.DTX_COMMIT_ILLEGAL, "", "illegal-state", 409)
-_column(conditions.DTX_COMMIT_UNKNOWN, "xid", "xid.unknown-xid", 404)
-_column(conditions.DTX_COMMIT_ASSOCIATED, "xid", "xid.not-disassociated", 409)
-_column(conditions.DTX_COMMIT_ONE_PHASE, "one_phase", "one-phase.two-phase", 409)
-_column(conditions.DTX_COMMIT_TWO_PHASE, "one_phase", "one-phase.one-phase", 409)
 _column(conditions.DTX_ROLLBACK_ILLEGAL, "", "illegal-state", 409)
-_column(conditions.DTX_ROLLBACK_UNKNOWN, "xid", "xid.unknown-xid", 404)
-_column(conditions.DTX_ROLLBACK_ASSOCIATED, "xid", "xid.not-disassociated", 409)
-_column(conditions.DTX_FORGET_ILLEGAL, "", "illegal-state", 409)
-_column(conditions.DTX_FORGET_UNKNOWN, "xid", "xid.unknown-xid", 404)
-_column(conditions.DTX_FORGET_ASSOCIATED, "xid", "xid.not-disassociated", 409)
-_column(conditions.DTX_GET_TIMEOUT_UNKNOWN, "xid", "xid.unknown-xid", 404)
-_column(conditions.DTX_SET_TIMEOUT_UNKNOWN, "xid", "xid.unknown-xid", 404)
-_column(conditions.DTX_SET_TIMEOUT_TOO_LONG, "timeout", "", 542)
 _column(conditions.NO_XID, "", "", 531)
