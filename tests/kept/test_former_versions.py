@@ -45,7 +45,7 @@ def test_a_store_is_read(folder: Path, tmp_path: Path) -> None:
     first, another, urgent, last = sorted(queue.all(), key=lambda entry: entry.position)
     assert tuple([each.message.body for each in (first, another, urgent, last)]) == scene.BODIES
     assert [each.state for each in (first, another, urgent, last)] == [ACQUIRED, ACQUIRED, AVAILABLE, AVAILABLE]
-    assert [each.message.priority for each in (first, another, urgent, last)] == [4, 4, 9, 4]
+    assert [each.message.envelope.priority for each in (first, another, urgent, last)] == [4, 4, 9, 4]
     assert [dict(each.message.application_headers) for each in (first, another, urgent, last)] == [
         {"kind": "k"}, {}, {"number": 2}, {"number": 3},
     ]  # fmt: skip

@@ -81,7 +81,7 @@ def survey(host: VirtualHost, coordinator: Coordinator, needed: Needed | None = 
             if binding.exchange.durable:
                 ledger.apply(Bound(host.name, binding.exchange.name, queue.name, binding.key, binding.arguments))
         for entry in sorted(queue.all(), key=lambda entry: entry.position):
-            lasts = entry.message.persistent and queue.durable
+            lasts = entry.message.envelope.persistent and queue.durable
             # A transient message accepted in a branch in doubt belongs to no session any more: the branch forgets it.
             if lasts or entry in needed.entries or (not queue.durable and entry not in accepted):
                 stored[entry.message.number] = entry.message
@@ -188,7 +188,7 @@ class Rebuilding:
         """Puts a known message on a queue."""
         message = self.messages[number]
         entry = self.host.restore(self.host.queues[queue], message, redelivered)
-        if not (entry.queue.durable and message.persistent):
+        if not (entry.queue.durable and message.envelope.persistent):
             message.stored -= 1  # the journal does not count this place
         self.entries[queue, number] = entry
 
@@ -244,7 +244,7 @@ def conclude(broker: Broker) -> bool:
     marks = [
         Marks(host.name, queue.name, [
             entry.message.number for entry in queue.all()
-            if entry.message.persistent and (entry.redelivered or entry.state != AVAILABLE)
+            if entry.message.envelope.persistent and (entry.redelivered or entry.state != AVAILABLE)
         ])
         for host in hosts for queue in host.queues.values() if queue.durable
     ]  # fmt: skip
@@ -266,7 +266,7 @@ def _host(broker: Broker, name: str) -> dict[str, object]:
         "volatile": tuple([
             (entry.queue.name, entry.message.number)
             for entry in needed.entries
-            if entry.queue.durable and not entry.queue.deleted and not entry.message.persistent
+            if entry.queue.durable and not entry.queue.deleted and not entry.message.envelope.persistent
         ]),
     }  # fmt: skip
 

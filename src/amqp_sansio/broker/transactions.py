@@ -5,7 +5,7 @@ Work is publishes that are not visible yet, and accepts that have not yet remove
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.broker import conditions
@@ -18,6 +18,7 @@ from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.kernel.timers import Countdowns
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import dtx, tx
+from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult, Xid
 from amqp_sansio.spec.xids import XidKey, key_of, show
@@ -227,7 +228,7 @@ def prepared(host: str, branch: Branch) -> BranchPrepared:
     accepted = [
         (entry.queue.name, entry.message.number)
         for entry in branch.work.accepted
-        if entry.message.persistent and entry.queue.durable and not entry.queue.deleted
+        if entry.message.envelope.persistent and entry.queue.durable and not entry.queue.deleted
     ]
     return BranchPrepared(host, branch.xid, published, accepted, branch.timeout, branch.identity)
 
@@ -672,19 +673,18 @@ def dtx_end(holder: SessionHolder, id: int, command: dtx.End) -> None:
     _answer(holder, id, holder.site.coordinator.end(holder.owner, command.xid, command.suspend, command.fail))
 
 
-def dtx_prepare(holder: SessionHolder, id: int, command: dtx.Prepare) -> None:
-    """Executes dtx.prepare."""
-    _answer(holder, id, holder.site.coordinator.prepare(command.xid))
+def _deciding(decide: Callable[..., DtxAnswer]) -> Callable[[SessionHolder, int, Command], None]:
+    """Returns what executes a command by the method of the coordinator that takes its fields."""
+
+    def execute(holder: SessionHolder, id: int, command: Command) -> None:
+        _answer(holder, id, decide(holder.site.coordinator, *command.values()))
+
+    return execute
 
 
-def dtx_commit(holder: SessionHolder, id: int, command: dtx.Commit) -> None:
-    """Executes dtx.commit."""
-    _answer(holder, id, holder.site.coordinator.commit(command.xid, command.one_phase))
-
-
-def dtx_rollback(holder: SessionHolder, id: int, command: dtx.Rollback) -> None:
-    """Executes dtx.rollback."""
-    _answer(holder, id, holder.site.coordinator.rollback(command.xid))
+dtx_prepare: Final = _deciding(Coordinator.prepare)
+dtx_commit: Final = _deciding(Coordinator.commit)
+dtx_rollback: Final = _deciding(Coordinator.rollback)
 
 
 def dtx_forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:

@@ -156,7 +156,7 @@ def test_a_ring_is_a_list_that_gives_up_the_oldest_of_its_lowest_priority_and_it
         in_order = sorted(ring.all(), key=lambda each: each.position)
         assert [entry.message.body for entry in in_order] == [body for _, body, _ in expected.there]
         assert on(host, "dead") == expected.dead
-        kept = {("q", entry.message.number) for entry in in_order if entry.message.persistent}
+        kept = {("q", entry.message.number) for entry in in_order if entry.message.envelope.persistent}
         assert store.places == (kept if durable and enabled else set())
 
 

@@ -274,7 +274,10 @@ class HostMachine(RuleBasedStateMachine):
             if exchange.durable
         }
         there = [
-            (name, entry.message.number) for name, queue in durable.items() for entry in queue.all() if entry.message.persistent
+            (name, entry.message.number)
+            for name, queue in durable.items()
+            for entry in queue.all()
+            if entry.message.envelope.persistent
         ]
         assert len(set(there)) == len(there)
         assert store.places == set(there)
@@ -289,7 +292,7 @@ class HostMachine(RuleBasedStateMachine):
         }
         for name, queue in self.host.queues.items():
             for entry in queue.all():
-                if (name, entry.message.number) in waiting and queue.durable and entry.message.persistent:
+                if (name, entry.message.number) in waiting and queue.durable and entry.message.envelope.persistent:
                     assert entry.state == HELD
 
     @invariant()

@@ -33,8 +33,8 @@ from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 
 def test_the_mark_changes_nothing_else() -> None:
     sent = message("k", b"body", "x", priority=7, user_id=b"me", application_headers={"a": 1}, content_type="t")
-    plain = decode_headers(sent.header, 0, len(sent.header))
-    marked = decode_headers(sent.redelivered_header, 0, len(sent.redelivered_header))
+    plain = decode_headers(sent.envelope.header, 0, len(sent.envelope.header))
+    marked = decode_headers(sent.envelope.redelivered_header, 0, len(sent.envelope.redelivered_header))
     assert isinstance(marked[0], DeliveryProperties)
     assert isinstance(plain[0], DeliveryProperties)
     assert (plain[0].redelivered, marked[0].redelivered) == (False, True)
@@ -42,13 +42,13 @@ def test_the_mark_changes_nothing_else() -> None:
         v for f, v in zip(marked[0].FIELDS, marked[0].values(), strict=True) if f != "redelivered"
     ]
     assert plain[1:] == marked[1:]
-    assert len(sent.header) == len(sent.redelivered_header)
-    assert sent.redelivered_header is sent.redelivered_header
+    assert len(sent.envelope.header) == len(sent.envelope.redelivered_header)
+    assert sent.envelope.redelivered_header is sent.envelope.redelivered_header
 
 
 def test_size_is_header_and_body() -> None:
     sent = message("k", b"body")
-    assert sent.size == len(sent.header) + 4
+    assert sent.size == len(sent.envelope.header) + 4
 
 
 def test_application_headers_are_read_when_asked_for() -> None:
@@ -72,7 +72,8 @@ def test_it_shows_no_content() -> None:
 
 def test_what_its_header_says() -> None:
     sent = message("k", b"", "x", priority=9, delivery_mode=2, redelivered=True, user_id=b"me")
-    assert (sent.routing_key, sent.exchange, sent.priority, sent.persistent, sent.redelivered, sent.user_id) == (
+    e = sent.envelope
+    assert (e.routing_key, e.exchange, e.priority, e.persistent, e.redelivered, e.user_id) == (
         "k", "x", 9, True, True, b"me",
     )  # fmt: skip
 
@@ -93,7 +94,7 @@ def test_a_ttl_begins_when_the_message_comes() -> None:
 def test_what_was_stored_comes_back() -> None:
     stored = message("k", b"body", priority=3, delivery_mode=2, user_id=b"u")
     intake = Intake()
-    again = intake.restored(9, stored.envelope.form.envelope(stored.header, False), stored.body, 5.0)
+    again = intake.restored(9, stored.envelope.form.envelope(stored.envelope.header, False), stored.body, 5.0)
     assert again.envelope == stored.envelope
     assert (again.number, again.body, again.expires) == (9, b"body", 5.0)
     assert intake.made(again.envelope, b"").number == 10

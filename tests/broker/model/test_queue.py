@@ -717,9 +717,9 @@ class BrowsingMachine(RuleBasedStateMachine):
             pass
         available = [entry for entry in self.queue.waiting() if entry.state == AVAILABLE]
         for sink in self.sinks:
-            seen = {entry.message.priority: entry.position for entry in sink.got}
+            seen = {entry.message.envelope.priority: entry.position for entry in sink.got}
             assert not sink.credit or not [
-                entry for entry in available if entry.position > seen.get(entry.message.priority, -1)
+                entry for entry in available if entry.position > seen.get(entry.message.envelope.priority, -1)
             ], "somebody with credit has not seen what is there"
 
 

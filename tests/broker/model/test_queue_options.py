@@ -71,7 +71,7 @@ def test_a_header_is_read_once_for_all_queues_that_look_for_a_key_in_it(monkeypa
 
     def headers(of: Message) -> Any:
         read.append(of.envelope)
-        return FORM.headers(of.header)
+        return FORM.headers(of.envelope.header)
 
     monkeypatch.setattr(Message, "application_headers", property(headers))
     for _ in range(2):
@@ -255,9 +255,9 @@ def test_nothing_else_in_the_header_changes() -> None:
 
 def test_structs_that_nobody_knows_stay_and_a_message_without_properties_gets_some() -> None:
     unknown = b"\0\0\0\x04\x77\x01ab"
-    plain = Message(1, Envelope(FORM, message("q").header + unknown), b"")
+    plain = Message(1, Envelope(FORM, message("q").envelope.header + unknown), b"")
     header = MessageNumbering("n").numbered(plain).header
-    assert header == plain.header + encode_headers([MessageProperties(application_headers={"n": 1})])
+    assert header == plain.envelope.header + encode_headers([MessageProperties(application_headers={"n": 1})])
     broken = Message(2, Envelope(FORM, encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1]), b"")
     assert MessageNumbering("n").numbered(broken) is broken.envelope
 

@@ -48,7 +48,7 @@ def test_a_persistent_message_on_a_durable_queue_is_held_until_it_is_journalled(
     number = host.enqueue(sent, [host.queues["q"]])
     assert (number, states(host)) == (host.journal.last, (0, 0, 1))
     operations = journalled(host)
-    assert operations == [MessageStored("h", sent.number, sent.header, b"1"), Enqueued("h", "q", sent.number)]
+    assert operations == [MessageStored("h", sent.number, sent.envelope.header, b"1"), Enqueued("h", "q", sent.number)]
     assert states(host) == (1, 0, 0)
     entry = taken(host)
     assert host.dequeue([entry]) == host.journal.last
@@ -121,7 +121,7 @@ def test_a_commit_is_one_entry_and_becomes_visible_as_a_whole() -> None:
     assert [states(host, name) for name in "qr"] == [(0, 0, 1)] * 2
     (entry,) = host.journal.take()
     assert entry.operations == (
-        MessageStored("h", one.number, one.header, b"one"),
+        MessageStored("h", one.number, one.envelope.header, b"one"),
         Enqueued("h", "r", one.number),
         Dequeued("h", "q", old.message.number),
         ended,
@@ -224,7 +224,7 @@ def test_a_rejected_message_is_moved_in_one_entry_under_a_number_of_its_own() ->
     moved = next(host.queues["dead"].all()).message
     assert journalled(host) == [
         Dequeued("h", "q", entry.message.number),
-        MessageStored("h", moved.number, entry.message.header, b"1"),
+        MessageStored("h", moved.number, entry.message.envelope.header, b"1"),
         Enqueued("h", "dead", moved.number),
     ]
     assert states(host, "dead") == (1, 0, 0)

@@ -269,7 +269,7 @@ class BindingFilter:
         if self._no_local is not None and self._no_local.local(message):
             return False
         selector = self._selector
-        return selector is None or selector.selects(self._selectable.properties(message, message.redelivered).get)
+        return selector is None or selector.selects(self._selectable.properties(message, message.envelope.redelivered).get)
 
 
 # --- the types ------------------------------------------------------------------------------------------------------------

@@ -194,54 +194,15 @@ class Message:
         """How many places the journal knows it in: durable queues and prepared branches.  At 0 it must be stored first."""
 
     @property
-    def header(self) -> bytes:
-        """The header as it is first delivered, in the form of its publisher's family."""
-        return self.envelope.header
-
-    @property
-    def redelivered_header(self) -> bytes:
-        """The header with the redelivered mark, in the same form."""
-        return self.envelope.redelivered_header
-
-    @property
-    def exchange(self) -> str:
-        """The name of the exchange to which it was published."""
-        return self.envelope.exchange
-
-    @property
-    def routing_key(self) -> str:
-        """The key that direct and topic exchanges match."""
-        return self.envelope.routing_key
-
-    @property
-    def priority(self) -> int:
-        """0 to 9."""
-        return self.envelope.priority
-
-    @property
-    def persistent(self) -> bool:
-        """Whether it survives a failure, on a durable queue."""
-        return self.envelope.persistent
-
-    @property
-    def redelivered(self) -> bool:
-        """Whether it was published with the redelivered mark."""
-        return self.envelope.redelivered
-
-    @property
-    def user_id(self) -> bytes:
-        """The publisher by its own claim; b"" without one."""
-        return self.envelope.user_id
-
-    @property
     def application_headers(self) -> Map:
         """The headers that a headers exchange matches; an empty map when there are none.  Raises DecodeError."""
         envelope = self.envelope
         return envelope.form.headers(envelope.header)
 
     def __repr__(self) -> str:
-        where = f"to {self.exchange!r} with key {self.routing_key!r}"
-        return f"<Message {self.number}: {many(len(self.body), 'octet')} {where}, priority {self.priority}>"
+        e = self.envelope
+        where = f"to {e.exchange!r} with key {e.routing_key!r}"
+        return f"<Message {self.number}: {many(len(self.body), 'octet')} {where}, priority {e.priority}>"
 
 
 class Intake:

@@ -237,7 +237,7 @@ class HostMessages:
                 return self.commit([(message, queues)], ())
         if not self.takes(message, len(queues)):
             self.admit([(message, queues)])
-        if message.persistent and self.journal.enabled:
+        if message.envelope.persistent and self.journal.enabled:
             operations = self._stored(message, queues)
             if operations:
                 number = self.journal.write(*operations)
@@ -462,7 +462,7 @@ class HostMessages:
                         continue
             chosen.append(queue)
         for each, targets in self._numbered(message, chosen):
-            if waits and each.persistent:
+            if waits and each.envelope.persistent:
                 operations += self._stored(each, targets)
             entries = self._put(each, targets, held=waits)
             if waits:
@@ -505,12 +505,12 @@ class HostMessages:
 
         Never removes acquired messages, nor those with a higher priority than the new one.
         """
-        level = ring.level[message.priority]
+        level = ring.level[message.envelope.priority]
         while not ring.has_room(message):
             entry = ring.oldest
             ring.given_up += 1
             self.given_up += 1
-            if entry is None or ring.level[entry.message.priority] > level:
+            if entry is None or ring.level[entry.message.envelope.priority] > level:
                 return False
             self._off(entry, operations)
             given_up.append(entry)
@@ -531,7 +531,7 @@ class HostMessages:
         self.octets -= message.size
         if message.expires is not None:
             self._expiry.forget(entry)
-        if message.stored and queue.durable and message.persistent:
+        if message.stored and queue.durable and message.envelope.persistent:
             message.stored -= 1
             if not queue.deleted:  # otherwise the journal has dropped it with its queue
                 operations.append(Dequeued(self.name, queue.name, message.number))
@@ -549,14 +549,14 @@ class HostMessages:
 
     def stored(self, message: Message, redelivered: bool = False) -> MessageStored:
         """Returns the journal's record of a message."""
-        expires = message.expires
+        expires, envelope = message.expires, message.envelope
         return MessageStored(
             self.name,
             message.number,
-            message.redelivered_header if redelivered else message.header,
-            message.body if message.body or message.envelope.empty_body else None,
+            envelope.redelivered_header if redelivered else envelope.header,
+            message.body if message.body or envelope.empty_body else None,
             None if expires is None else expires + (self.intake.epoch or 0.0),
-            message.envelope.form.name,
+            envelope.form.name,
         )
 
     def _overdue(self, entry: QueueEntry) -> bool:
@@ -597,7 +597,7 @@ class HostMessages:
         held: list[QueueEntry] = []
         kept: list[QueueEntry] = []
         for entry in entries:
-            (kept if self.journal.enabled and entry.message.persistent else letters.waiting).append(entry)
+            (kept if self.journal.enabled and entry.message.envelope.persistent else letters.waiting).append(entry)
         self._carry(kept, operations, held, letters)
         self._carry(letters.some(), operations, held, letters)
         number = self.journal.write(*operations) if operations else 0
@@ -647,14 +647,14 @@ class HostMessages:
                     break
             if not self.takes(message, len(chosen)):
                 chosen = [] if bounded else chosen[:1]
-            if not chosen and full is not None and message.persistent and not bounded:
+            if not chosen and full is not None and message.envelope.persistent and not bounded:
                 chosen = [full]
             letters.spare -= max(0, len(chosen) - 1)
-            redelivered = message.redelivered if letters.rejected else entry.redelivered
+            redelivered = message.envelope.redelivered if letters.rejected else entry.redelivered
             for queue in chosen:
                 self._replace(message, queue, operations)
             for each, targets in self._numbered(message, chosen):
-                stored = self._stored(each, targets, redelivered) if each.persistent and self.journal.enabled else []
+                stored = self._stored(each, targets, redelivered) if each.envelope.persistent and self.journal.enabled else []
                 operations += stored
                 for queue in targets:
                     waits = bool(stored) and queue.durable

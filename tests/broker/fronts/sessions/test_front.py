@@ -105,7 +105,7 @@ def read(intake: Intake, *structs: Struct, **more: Any) -> Message:
 
 
 def structs_of(message: Message) -> tuple[Struct, ...]:
-    return decode_headers(message.header, 0, len(message.header))
+    return decode_headers(message.envelope.header, 0, len(message.envelope.header))
 
 
 def test_messages_are_numbered_from_one() -> None:
@@ -123,19 +123,29 @@ def test_the_exchange_is_written_into_the_header_and_everything_else_stays() -> 
         priority=3, delivery_mode=2, exchange="x", routing_key="k", resume_id="r", resume_ttl=1
     )  # fmt: skip
     assert second == more
-    assert (message.exchange, message.routing_key, message.priority, message.persistent) == ("x", "k", 3, True)
+    assert (
+        message.envelope.exchange,
+        message.envelope.routing_key,
+        message.envelope.priority,
+        message.envelope.persistent,
+    ) == ("x", "k", 3, True)
 
 
 def test_a_transfer_without_header() -> None:
     message = Reception(Intake()).read(Transfer(), b"", b"")
     assert structs_of(message) == (DeliveryProperties(exchange=""),)
-    assert (message.routing_key, message.priority, message.persistent, message.expires) == ("", 4, False, None)
+    assert (message.envelope.routing_key, message.envelope.priority, message.envelope.persistent, message.expires) == (
+        "",
+        4,
+        False,
+        None,
+    )
 
 
 def test_structs_that_nobody_knows_are_passed_on() -> None:
     unknown = b"\0\0\0\x04\x77\x01ab"
     message = Reception(Intake()).read(TO_X, unknown, b"")
-    assert message.header.endswith(unknown)
+    assert message.envelope.header.endswith(unknown)
 
 
 def test_the_same_header_is_read_once_and_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +160,7 @@ def test_the_same_header_is_read_once_and_the_memory_is_bounded(monkeypatch: pyt
 
 
 def test_a_priority_beyond_9_counts_as_9() -> None:
-    assert read(Intake(), DeliveryProperties(priority=200)).priority == 9
+    assert read(Intake(), DeliveryProperties(priority=200)).envelope.priority == 9
 
 
 def test_a_ttl_begins_when_the_message_comes() -> None:
@@ -191,8 +201,8 @@ def test_a_user_id_is_that_of_the_connection_or_is_refused() -> None:
     intake = Intake()
     signed = MessageProperties(user_id=b"me")
     for identity in ("me", "me@realm", None):
-        assert read(intake, signed, identity=identity).user_id == b"me"
-    assert read(intake, identity="me").user_id == b""
+        assert read(intake, signed, identity=identity).envelope.user_id == b"me"
+    assert read(intake, identity="me").envelope.user_id == b""
     for identity in ("you", "", "realm@me"):
         refused = refusal(read, intake, signed, identity=identity)
         assert refused.condition is conditions.TRANSFER_USER_ID

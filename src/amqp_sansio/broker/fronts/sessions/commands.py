@@ -12,10 +12,11 @@ from amqp_sansio.broker import conditions, transactions
 from amqp_sansio.broker.access import Kind, Request, Verb
 from amqp_sansio.broker.conditions import ACCESS_DENIED, Refused
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
+from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
 from amqp_sansio.spec import dtx, exchange, file, message, queue, stream, tx
-from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
 from amqp_sansio.spec.queue import QueueQueryResult
@@ -25,7 +26,6 @@ from amqp_sansio.spec.xids import key_of, show
 if TYPE_CHECKING:
     from amqp_sansio.broker.access import Guard
     from amqp_sansio.broker.fronts.sessions.holder import SessionConsumer, SessionHolder
-    from amqp_sansio.broker.model.host import VirtualHost
     from amqp_sansio.broker.model.message import QueueEntry
 
 
@@ -71,8 +71,8 @@ def _consumer(holder: SessionHolder, command: _OfSubscription) -> SessionConsume
     return consumer
 
 
-def flow(holder: SessionHolder, id: int, command: message.Flow) -> None:
-    """Executes message.flow: the engine has added the credit, and the consumer sends what it can now."""
+def wake(holder: SessionHolder, id: int, command: message.Flow | message.Stop) -> None:
+    """Executes message.flow or message.stop: the engine has changed the credit, and the consumer sends what it can now."""
     _consumer(holder, command).wake()
     holder.complete(id)
 
@@ -89,12 +89,6 @@ def set_flow_mode(holder: SessionHolder, id: int, command: message.SetFlowMode) 
 def flush(holder: SessionHolder, id: int, command: message.Flush) -> None:
     """Executes message.flush, which completes once all that credit and queue allow now was sent."""
     _consumer(holder, command).flush(id)
-
-
-def stop(holder: SessionHolder, id: int, command: message.Stop) -> None:
-    """Executes message.stop: the engine has removed the credit, so that no message follows the completion."""
-    _consumer(holder, command).wake()
-    holder.complete(id)
 
 
 def accept(holder: SessionHolder, id: int, command: message.Accept) -> None:
@@ -197,79 +191,38 @@ def resume(holder: SessionHolder, id: int, command: message.Resume) -> None:
 # --- classes queue and exchange -------------------------------------------------------------------------------------------
 
 
+_Does: TypeAlias = "Callable[[SessionHolder, int, Any], None]"
+"""Executes a command with this id.  Any: each takes its own command."""
+
+
+def _changing(change: Callable[..., int], owned: bool = True) -> _Does:
+    """Returns what executes a command by the method of the virtual host that takes its fields and, if `owned`, the owner."""
+
+    def execute(holder: SessionHolder, id: int, command: Command) -> None:
+        host = holder.site.host
+        number = change(host, *command.values(), owner=holder.owner) if owned else change(host, *command.values())
+        holder.complete_after(number, id)
+
+    return execute
+
+
+_declare: Final = _changing(VirtualHost.declare_queue)
+
+
 def declare_queue(holder: SessionHolder, id: int, command: queue.Declare) -> None:
     """Executes queue.declare."""
-    number = holder.site.host.declare_queue(
-        command.queue,
-        command.alternate_exchange,
-        command.passive,
-        command.durable,
-        command.exclusive,
-        command.auto_delete,
-        command.arguments,
-        owner=holder.owner,
-    )
+    _declare(holder, id, command)
     if command.arguments:
         holder.broker.hints.given(command.VERB, command.arguments)
-    holder.complete_after(number, id)
 
 
-def delete_queue(holder: SessionHolder, id: int, command: queue.Delete) -> None:
-    """Executes queue.delete, after which sessions that subscribe to the queue are notified."""
-    number = holder.site.host.delete_queue(command.queue, command.if_unused, command.if_empty, owner=holder.owner)
-    holder.complete_after(number, id)
+def _asking(result: Callable[..., Struct]) -> _Does:
+    """Returns what executes a query by the function that makes its result of the virtual host and its fields."""
 
+    def execute(holder: SessionHolder, id: int, command: Command) -> None:
+        holder.result(id, result(holder.site.host, *command.values()))
 
-def purge(holder: SessionHolder, id: int, command: queue.Purge) -> None:
-    """Executes queue.purge."""
-    holder.complete_after(holder.site.host.purge(command.queue, owner=holder.owner), id)
-
-
-def query_queue(holder: SessionHolder, id: int, command: queue.Query) -> None:
-    """Executes queue.query."""
-    holder.result(id, queue_result(holder.site.host, command.queue))
-
-
-def declare_exchange(holder: SessionHolder, id: int, command: exchange.Declare) -> None:
-    """Executes exchange.declare."""
-    number = holder.site.host.declare_exchange(
-        command.exchange,
-        command.type_,
-        command.alternate_exchange,
-        command.passive,
-        command.durable,
-        command.auto_delete,
-        command.arguments,
-    )
-    holder.complete_after(number, id)
-
-
-def delete_exchange(holder: SessionHolder, id: int, command: exchange.Delete) -> None:
-    """Executes exchange.delete."""
-    holder.complete_after(holder.site.host.delete_exchange(command.exchange, command.if_unused), id)
-
-
-def query_exchange(holder: SessionHolder, id: int, command: exchange.Query) -> None:
-    """Executes exchange.query."""
-    holder.result(id, exchange_result(holder.site.host, command.name))
-
-
-def bind(holder: SessionHolder, id: int, command: exchange.Bind) -> None:
-    """Executes exchange.bind."""
-    number = holder.site.host.bind(command.queue, command.exchange, command.binding_key, command.arguments, owner=holder.owner)
-    holder.complete_after(number, id)
-
-
-def unbind(holder: SessionHolder, id: int, command: exchange.Unbind) -> None:
-    """Executes exchange.unbind."""
-    number = holder.site.host.unbind(command.queue, command.exchange, command.binding_key, owner=holder.owner)
-    holder.complete_after(number, id)
-
-
-def bound(holder: SessionHolder, id: int, command: exchange.Bound) -> None:
-    """Executes exchange.bound."""
-    host = holder.site.host
-    holder.result(id, bound_result(host, command.exchange, command.queue, command.binding_key, command.arguments))
+    return execute
 
 
 def queue_result(host: VirtualHost, queue: str | None) -> QueueQueryResult:
@@ -327,28 +280,28 @@ def bound_result(
 
 # --- all of them ----------------------------------------------------------------------------------------------------------
 
-COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] = {  # Any: each row takes its own command
+COMMANDS: Final[dict[type[Command], _Does]] = {
     message.Subscribe: subscribe,
     message.Cancel: cancel,
-    message.Flow: flow,
+    message.Flow: wake,
     message.SetFlowMode: set_flow_mode,
     message.Flush: flush,
-    message.Stop: stop,
+    message.Stop: wake,
     message.Accept: accept,
     message.Reject: reject,
     message.Release: release,
     message.Acquire: acquire,
     message.Resume: resume,
     queue.Declare: declare_queue,
-    queue.Delete: delete_queue,
-    queue.Purge: purge,
-    queue.Query: query_queue,
-    exchange.Declare: declare_exchange,
-    exchange.Delete: delete_exchange,
-    exchange.Query: query_exchange,
-    exchange.Bind: bind,
-    exchange.Unbind: unbind,
-    exchange.Bound: bound,
+    queue.Delete: _changing(VirtualHost.delete_queue),
+    queue.Purge: _changing(VirtualHost.purge),
+    queue.Query: _asking(queue_result),
+    exchange.Declare: _changing(VirtualHost.declare_exchange, owned=False),
+    exchange.Delete: _changing(VirtualHost.delete_exchange, owned=False),
+    exchange.Query: _asking(exchange_result),
+    exchange.Bind: _changing(VirtualHost.bind),
+    exchange.Unbind: _changing(VirtualHost.unbind),
+    exchange.Bound: _asking(bound_result),
     tx.Select: transactions.tx_select,
     tx.Commit: transactions.tx_commit,
     tx.Rollback: transactions.tx_rollback,
@@ -401,7 +354,7 @@ def demand_again(guard: Guard, holder: SessionHolder) -> None:
             return
 
 
-def _declare(holder: SessionHolder, command: queue.Declare | exchange.Declare) -> _Wants:
+def _declaration(holder: SessionHolder, command: queue.Declare | exchange.Declare) -> _Wants:
     verb = Verb.QUERY if command.passive else Verb.CREATE
     if isinstance(command, queue.Declare):
         yield verb, Kind.QUEUE, command.queue or "", None
@@ -456,11 +409,11 @@ def _publish_elsewhere(holder: SessionHolder, command: file.Publish | stream.Pub
 WANTS: Final[dict[type[Command], Callable[[SessionHolder, Any], _Wants]]] = {
     message.Subscribe: _subscribe,
     message.Acquire: _acquire,
-    queue.Declare: _declare,
+    queue.Declare: _declaration,
     queue.Delete: _of(Verb.DELETE),
     queue.Purge: _of(Verb.PURGE),
     queue.Query: _of(Verb.QUERY),
-    exchange.Declare: _declare,
+    exchange.Declare: _declaration,
     exchange.Delete: _of(Verb.DELETE, Kind.EXCHANGE, "exchange"),
     exchange.Query: _of(Verb.QUERY, Kind.EXCHANGE, "name"),
     exchange.Bind: _binding(Verb.BIND),

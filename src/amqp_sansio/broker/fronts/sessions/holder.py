@@ -208,7 +208,7 @@ class SessionConsumer:
     def able(self, message: Message) -> bool:
         """Returns whether it could take the message at once."""
         holder = self.holder
-        if self.selective and not self._selects(message, message.redelivered):
+        if self.selective and not self._selects(message, message.envelope.redelivered):
             return False
         session = holder.session
         peer = holder.peer
@@ -770,11 +770,11 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
         if exchange is None:
             assert guard is not None
             name, identity, _ = holder.key
-            guard.demand_publish(identity, name, transfer.destination or "", message.routing_key)
+            guard.demand_publish(identity, name, transfer.destination or "", message.envelope.routing_key)
             exchange = host.destination(transfer.destination)
         if host.dispatchable and message.envelope.immediate:
             host.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
-        if message.expires is not None and (holder.peer is None or holder.peer._connection.untimed):
+        if message.expires is not None and (holder.peer is None or holder.peer._connection._stored):  # `untimed` inlined
             host.begin_ttl(message)
         routed = host.route(exchange, message, explicit)
         queues = routed.queues
