@@ -11,7 +11,6 @@ from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.transactions import Work
-from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
 from amqp_sansio.wire.layouts.layout import encode_headers
 
@@ -34,7 +33,7 @@ def commit(count: int, journal: bool) -> Callable[[], object]:
     """A transaction that publishes so many messages."""
     host = VirtualHost(journal=Journal(enabled=journal))
     host.declare_queue("q", durable=True)
-    work = Work(host, DEFAULT_BROKER_LIMITS)
+    work = Work(host)
     for message in messages(host, count, 2):
         work.publish(message, (host.queues["q"],))
     return work.commit

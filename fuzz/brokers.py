@@ -56,4 +56,4 @@ def broker(said: Said) -> list[str]:
 def _stored(subject: Broker) -> None:
     stored = subject.snapshot()
     again = Broker.restore(stored, config=subject.config)
-    assert len(again._sites) <= BROKER_LIMITS.virtual_hosts
+    assert len(again._hosts) <= BROKER_LIMITS.virtual_hosts

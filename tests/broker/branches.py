@@ -11,7 +11,7 @@ from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import AVAILABLE, Message, QueueEntry
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import SESSION, Owner
-from amqp_sansio.broker.transactions import Coordinator, Work
+from amqp_sansio.broker.transactions import Work
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties, Transfer
@@ -32,7 +32,7 @@ class Stage:
             self.host.declare_queue(name, durable=True)
         self.host.declare_queue("t")
         self.stored()
-        self.coordinator = Coordinator(self.host, self.journal, limits)
+        self.coordinator = self.host.coordinator
         self.limits = limits
 
     def queue(self, name: str = "q") -> Queue:

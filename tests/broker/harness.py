@@ -110,7 +110,7 @@ class World:
                     client.connection.receive_eof()
             for client in self.clients:
                 client.events.extend(client.connection.events())
-            if not moved and not [site for site in self.broker._sites.values() if site.host.leaving]:
+            if not moved and not [host for host in self.broker._hosts.values() if host.leaving]:
                 return
         raise AssertionError("it never comes to rest")
 

@@ -51,8 +51,7 @@ def publish(
 
 
 def ledger(broker: Broker, name: str = "") -> HostLedger:
-    site = broker._sites[name]
-    return survey(site.host, site.coordinator)
+    return survey(broker._hosts[name])
 
 
 def again(world: World, entries: tuple[Entry, ...] = (), config: BrokerConfig | None = None) -> World:

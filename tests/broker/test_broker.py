@@ -261,7 +261,7 @@ def test_a_virtual_host_that_does_not_exist(world: World) -> None:
 def test_a_connection_may_narrow_the_virtual_hosts(world: World) -> None:
     client = world.connect(ClientConfig(virtual_host="b"), ServerConfig(virtual_hosts=("a",)))
     assert [closed.code for closed in client.all(ConnectionClosed)] == [402]
-    assert list(world.broker._sites) == []
+    assert list(world.broker._hosts) == []
 
 
 def test_hosts_that_are_opened_are_limited() -> None:
@@ -403,8 +403,8 @@ def test_virtual_hosts_that_are_empty_and_idle_are_removed_when_another_one_is_w
         assert client.connection.is_open
         client.connection.close()
         world.run()
-    assert {"used", "filled", "held"} < set(world.broker._sites)
-    assert len(world.broker._sites) == 4
+    assert {"used", "filled", "held"} < set(world.broker._hosts)
+    assert len(world.broker._hosts) == 4
     assert used.connection.is_open
     there = world.connect(ClientConfig(virtual_host="name 9"))
     assert there.connection.is_open
@@ -597,14 +597,14 @@ def test_queues_take_turns_slice_by_slice() -> None:
     for name in ("a", "b"):
         session.subscribe(name, name, accept_mode=AcceptMode.NONE)
     world.run()
-    site = world.broker._sites[""]
+    host = world.broker._hosts[""]
     (holder,) = front(world.broker).sessions.values()
     for name in ("a", "b"):
         for flow in (holder.consumers[name].subscriber._book, session.subscriptions[name]._book):
             flow.grant(0, 1000)
             flow.grant(1, 0xFFFFFFFF)
         holder.consumers[name].wake()
-    while site.host.dispatch(SLICE):
+    while host.dispatch(SLICE):
         pass
     client.connection.receive_data(client.peer.data_to_send())
     bodies = [event.body for event in client.connection.events() if isinstance(event, TransferReceived)]
@@ -626,7 +626,7 @@ def test_a_dispatch_stops_at_its_limit() -> None:
     consumer.subscriber._book.grant(0, 1000)
     consumer.subscriber._book.grant(1, 0xFFFFFFFF)
     consumer.wake()
-    assert world.broker._sites[""].host.dispatch(4)
+    assert world.broker._hosts[""].dispatch(4)
     assert consumer.queue.available == 6
-    assert not world.broker._sites[""].host.dispatch(100)
+    assert not world.broker._hosts[""].dispatch(100)
     assert client.peer in world.broker.ready()

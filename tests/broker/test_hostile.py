@@ -142,23 +142,22 @@ class Honest:
 
 def check(broker: Broker) -> None:
     """What must hold whatever was said."""
-    assert len(broker._sites) <= LIMITS.virtual_hosts
-    for site in broker._sites.values():
-        host = site.host
+    assert len(broker._hosts) <= LIMITS.virtual_hosts
+    for host in broker._hosts.values():
         assert len(host.queues) <= LIMITS.queues
         assert host.bindings <= LIMITS.bindings
         bound = [each for exchange in host.exchanges.values() for each in exchange]
         words = [binding.exchange.words(binding.key, binding.arguments) for binding in bound]
         assert (host.bindings, host.binding_words) == (len(bound), sum(words))
         assert host.binding_words <= LIMITS.binding_words
-        works = [holder.tx for holder in front(broker).sessions.values() if holder.tx is not None and holder.site is site]
-        works += [branch.work for branch in site.coordinator.branches.values()]
+        works = [holder.tx for holder in front(broker).sessions.values() if holder.tx is not None and holder.host is host]
+        works += [branch.work for branch in host.coordinator.branches.values()]
         copies = [len(queues) for work in works for _, queues in work.published]
         assert host.held_messages == sum(copies) <= LIMITS.held_messages
         assert host.held_octets == sum(work.octets for work in works) <= LIMITS.held_octets
-        assert len(site.coordinator.branches) <= LIMITS.branches
-        assert site.subscribers <= LIMITS.subscribers
-        assert site.subscribers == sum(each.subscribers for each in host.queues.values())
+        assert len(host.coordinator.branches) <= LIMITS.branches
+        assert host.subscribers <= LIMITS.subscribers
+        assert host.subscribers == sum(each.subscribers for each in host.queues.values())
         assert host.messages == sum(each.messages for each in host.queues.values())
         for each in host.queues.values():
             # What branches were promised when they were prepared, and persistent messages that are moved, come above it.
@@ -333,4 +332,4 @@ def test_commands_that_were_held_while_a_session_resumed_are_done_in_their_order
     assert holder.session.state == "attached"
     assert list(holder.consumers) == ["e"]
     assert not holder.consumers["e"].explicit
-    assert broker.host().queues["q"].subscribers == broker._sites[""].subscribers == 1
+    assert broker.host().queues["q"].subscribers == broker._hosts[""].subscribers == 1

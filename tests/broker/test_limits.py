@@ -302,7 +302,7 @@ def outbox_octets(limits: BrokerLimits, amount: int) -> int:
     assert blank == 0
     holder.session._outbound.position = 0  # the command-point is said already
     consumer.wake()
-    client.world.broker._sites[""].host.dispatch(100)
+    client.world.broker._hosts[""].dispatch(100)
     return 2 - consumer.queue.available
 
 

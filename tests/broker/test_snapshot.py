@@ -405,9 +405,9 @@ class Brokered(History):
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.kept: list[Entry] = []
-        site = broker._open("h")
-        assert site is not None
-        self.host, self.coordinator, self.journal, self.limits = site.host, site.coordinator, broker._journals, broker.limits
+        host = broker._open("h")
+        assert host is not None
+        self.host, self.coordinator, self.journal, self.limits = host, host.coordinator, broker._journals, broker.limits
         self.now = 0.0
         for name in QUEUES[:2]:
             if name not in self.host.queues:
@@ -476,10 +476,9 @@ def rebuilt(
 ) -> tuple[VirtualHost, Coordinator]:
     journal = Journal(enabled=True)
     host = VirtualHost(ledger.name, journal, limits, Intake(epoch or None))
-    coordinator = Coordinator(host, journal, limits)
-    Rebuilding(host, coordinator, redelivered, epoch, {FORM.name: FORM}).build(ledger)
+    Rebuilding(host, redelivered, epoch, {FORM.name: FORM}).build(ledger)
     assert (journal.enabled, journal.take()) == (True, ())
-    return host, coordinator
+    return host, host.coordinator
 
 
 class Recorded(History):
@@ -507,7 +506,7 @@ def test_the_journal_tells_what_is_durable(said: list[Step]) -> None:
     ledger = FoldedState()
     for entry in history.entries:
         assert ledger.enter(entry)
-    assert told(ledger.hosts["h"]) == told(survey(history.host, history.coordinator))
+    assert told(ledger.hosts["h"]) == told(survey(history.host))
 
 
 def told(ledger: HostLedger) -> list[object]:
@@ -523,9 +522,9 @@ def test_what_was_rebuilt_is_what_was_surveyed(said: list[Step]) -> None:
     history = Recorded()
     for step in said:
         history.take(step)
-    before = survey(history.host, history.coordinator)
+    before = survey(history.host)
     host, coordinator = rebuilt(before)
-    assert survey(host, coordinator) == before
+    assert survey(host) == before
     assert coordinator.recover() == history.coordinator.recover()
 
 
@@ -538,7 +537,7 @@ def test_messages_come_back_with_their_order_their_marks_and_their_time() -> Non
     entry = stage.queue().take()
     assert entry is not None
     stage.host.release([entry], True)
-    ledger = survey(stage.host, stage.coordinator)
+    ledger = survey(stage.host)
     host, _ = rebuilt(ledger)
     again = list(host.queues["q"].all())
     assert [(each.message.body, each.redelivered) for each in again] == [(b"one", True), (b"two", False)]
@@ -557,16 +556,15 @@ def test_a_prepared_branch_comes_back_with_what_it_holds() -> None:
     stage.work().accept([stage.put(b"accepted")])
     stage.coordinator.end(ME, XID)
     stage.coordinator.prepare(XID)
-    ledger = survey(stage.host, stage.coordinator)
+    ledger = survey(stage.host)
     for decision in ("commit", "rollback"):
         stage.stored()
         journal = Journal(enabled=True)
         host = VirtualHost("h", journal)
         host.declare_queue("t")
-        coordinator = Coordinator(host, journal, DEFAULT_BROKER_LIMITS)
-        Rebuilding(host, coordinator, True, 0.0, {FORM.name: FORM}).build(ledger)
+        Rebuilding(host, True, 0.0, {FORM.name: FORM}).build(ledger)
         assert (host.queues["q"].available, host.queues["q"].acquired) == (0, 1)
-        getattr(coordinator, decision)(XID)
+        getattr(host.coordinator, decision)(XID)
         (entry,) = journal.take()
         journal.journalled(entry.number)
         waiting = {name: [each.message.body for each in host.queues[name].waiting()] for name in ("q", "r")}
@@ -584,7 +582,7 @@ def test_a_transient_alternate_is_gone_after_a_restart() -> None:
     ledger = FoldedState()
     for entry in stage.entries:
         ledger.enter(entry)
-    assert ledger.hosts["h"] == survey(stage.host, stage.coordinator)
+    assert ledger.hosts["h"] == survey(stage.host)
     host, _ = rebuilt(ledger.hosts["h"])
     assert (host.queues["u"].alternate, host.exchanges["y"].alternate) == (None, None)
 
@@ -606,7 +604,7 @@ def test_a_host_that_does_not_take_it_says_why(operation: QueueDeclared, words: 
 def test_a_limit_that_is_lower_than_before_is_reported() -> None:
     stage = Stage()
     with pytest.raises(RestoreError, match=r"virtual host 'h': .*limit queues is 1"):
-        rebuilt(survey(stage.host, stage.coordinator), limits=attrs.evolve(DEFAULT_BROKER_LIMITS, queues=1))
+        rebuilt(survey(stage.host), limits=attrs.evolve(DEFAULT_BROKER_LIMITS, queues=1))
 
 
 def test_a_message_of_a_family_that_is_not_known_is_refused_with_both_names() -> None:

@@ -39,7 +39,7 @@ from amqp_sansio.tables.branch import ACTIVE_ELSEWHERE, ACTIVE_HERE, ACTIVE_SUSP
 
 
 def work_of(stage: Stage) -> Work:
-    return Work(stage.host, stage.limits)
+    return Work(stage.host)
 
 
 def test_nothing_is_seen_before_commit_and_everything_after() -> None:
@@ -164,8 +164,8 @@ def test_limit_transaction_octets(over: int) -> None:
 @pytest.mark.parametrize("limit", ["transaction_messages", "held_messages"])
 def test_a_message_for_several_queues_counts_for_each(limit: str) -> None:
     """It takes memory for each as long as it is held back: an exchange that reaches many queues must not multiply that."""
-    stage = Stage()
-    work = Work(stage.host, attrs.evolve(DEFAULT_BROKER_LIMITS, **{limit: 4}))
+    stage = Stage(limits=attrs.evolve(DEFAULT_BROKER_LIMITS, **{limit: 4}))
+    work = Work(stage.host)
     queues = [stage.queue("q"), stage.queue("r"), stage.queue("t")]
     work.publish(stage.message(b"one"), queues)
     work.publish(stage.message(b"two"), queues[:1])
@@ -312,7 +312,7 @@ def test_prepare_is_journalled_with_all_that_the_branch_holds() -> None:
 def test_a_transient_message_of_a_prepared_branch_is_stored_with_it_and_not_put_on_a_queue_in_the_journal() -> None:
     stage = started(journal=True)
     stage.publish(b"transient", persistent=False)
-    Work(stage.host, DEFAULT_BROKER_LIMITS).accept([stage.put(b"taken", persistent=False)])
+    Work(stage.host).accept([stage.put(b"taken", persistent=False)])
     stage.coordinator.end(ME, XID)
     stage.stored()
     stage.coordinator.prepare(XID)
@@ -358,8 +358,8 @@ def test_the_xid_of_a_completed_branch_can_be_used_again() -> None:
     stage = with_work()
     stage.coordinator.commit(XID, one_phase=True)
     assert stage.coordinator.start(ME, XID).status is XaStatus.XA_OK
-    assert not Work(stage.host, DEFAULT_BROKER_LIMITS).published
-    assert not Work(stage.host, DEFAULT_BROKER_LIMITS).accepted
+    assert not Work(stage.host).published
+    assert not Work(stage.host).accepted
 
 
 @pytest.mark.rule("dtx.prepare.obligation-2")
@@ -429,10 +429,10 @@ def test_recover_names_what_is_prepared_or_decided_in_the_order_of_their_prepare
 def test_recover_of_one_identity_costs_nothing_for_the_branches_of_others() -> None:
     stage = Stage()
     c = stage.coordinator
-    c.restore((1, b"bob's", b""), Work(stage.host, DEFAULT_BROKER_LIMITS), 60, identity="bob")
+    c.restore((1, b"bob's", b""), Work(stage.host), 60, identity="bob")
     few = steps(lambda: c.recover(None, "bob"))
     for number in range(200):
-        c.restore((1, b"%d" % number, b""), Work(stage.host, DEFAULT_BROKER_LIMITS), 60, identity="alice")
+        c.restore((1, b"%d" % number, b""), Work(stage.host), 60, identity="alice")
     assert steps(lambda: c.recover(None, "bob")) == few
     assert c.recover(None, "bob") == (Xid(1, b"bob's", b""),)
     assert (len(c.recover(None, "alice")), len(c.recover())) == (200, 201)
@@ -534,7 +534,7 @@ def test_the_end_of_a_session_without_a_branch_changes_nothing() -> None:
 
 def test_how_it_stands_depends_on_the_session_that_asks() -> None:
     stage = Stage()
-    branch = Branch((1, b"g", b"b"), Work(stage.host, stage.limits), 60, "alice")
+    branch = Branch((1, b"g", b"b"), Work(stage.host), 60, "alice")
     here, suspended, elsewhere = Owner(SESSION), Owner(SESSION), Owner(SESSION)
     assert (standing(None, here), standing(branch, here)) == (UNKNOWN, IDLE)
     branch.sessions.update({here: True, suspended: False})

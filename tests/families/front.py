@@ -94,8 +94,8 @@ class LineService(Service):
 
     @property
     def host(self) -> VirtualHost:
-        assert self.peer._site is not None
-        return self.peer._site.host
+        assert self.peer._host is not None
+        return self.peer._host
 
     def act_on(self, event: Event) -> None:
         if isinstance(event, TimeoutGranted):

@@ -452,7 +452,7 @@ def _broker(store: Store) -> Broker:
 
 def _content(store: Store, broker: Broker) -> Content:
     place = Path(store.directory)
-    hosts = [site.host for site in broker._sites.values()]
+    hosts = broker._hosts.values()
     return Content(
         virtual_hosts=len(hosts),
         queues=sum([len(host.queues) for host in hosts]),

@@ -18,7 +18,6 @@ from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Form, Intake
 from amqp_sansio.broker.model.subscribers import CONNECTION, Owner
 from amqp_sansio.broker.snapshot import restore, take
-from amqp_sansio.broker.transactions import Coordinator
 from amqp_sansio.config import Accepted, Profile, Rejected, ServerConfig
 from amqp_sansio.engine.handshake import Doorstep
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
@@ -31,6 +30,7 @@ from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.front import FrontSubscription
+    from amqp_sansio.broker.transactions import Coordinator
     from amqp_sansio.dialects import ConnectionCode
 
 
@@ -53,7 +53,7 @@ class Peer:
         "_lingered",
         "_most",
         "_service",
-        "_site",
+        "_host",
         "_stalled",
         "_waits",
         "_writable",
@@ -73,7 +73,7 @@ class Peer:
         self._connection = self._door.connection
         self._connection._most_waiting = self._most
         self._identity: str | None = None
-        self._site: HostRuntime | None = None
+        self._host: VirtualHost | None = None
         """The virtual host that it opened, at run time."""
         self._stalled: Final[dict[FrontSubscription, None]] = {}
         """Consumers that could have had a message if our output had been taken."""
@@ -233,40 +233,6 @@ class Peer:
         return f"<Peer {self._identity!r} {self._connection.state}>"
 
 
-class HostRuntime:
-    """One virtual host of a broker."""
-
-    def __init__(self, broker: Broker, name: str) -> None:
-        self.host: Final = VirtualHost(name, broker._journals, broker.limits, broker._intake, broker.config.error_codes)
-        config = broker.config
-        self.coordinator: Final = Coordinator(
-            self.host, broker._journals, broker.limits, config.branch_timeout, config.most_branch_timeout
-        )
-        self._predeclared: Final = frozenset(self.host.exchanges)
-        self.subscribers = 0
-        """The number of subscriptions to its queues."""
-        self.users = 0
-        """Connections that have opened it, and sessions in it."""
-
-    @property
-    def empty(self) -> bool:
-        """Whether nobody uses it and it contains nothing that clients made: its removal would go unnoticed."""
-        host = self.host
-        return (
-            not self.users and not host.queues and host.exchanges.keys() == self._predeclared and not self.coordinator.branches
-        )
-
-    def tick(self, now: float) -> None:
-        """Does what is due in the model."""
-        self.host.expire(now)
-        self.coordinator.tick(now)
-
-    @property
-    def due(self) -> float | None:
-        """The next moment at which something is due in the model: at once when a timer is to start."""
-        return earliest(self.host.due, self.coordinator.due)
-
-
 TURN: Final = 64
 """The most deliveries between two events, so that no connection waits longer to be read."""
 WORK: Final = 16 * TURN
@@ -295,7 +261,7 @@ class Broker:
         """The journal of durable changes, and what waits for it."""
         self._intake: Final = Intake(config.epoch)
         """Assigns the numbers of messages."""
-        self._sites: Final[dict[str, HostRuntime]] = {}
+        self._hosts: Final[dict[str, VirtualHost]] = {}
         self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
         self._settling: Final[dict[Holder, None]] = {}
         """Sessions that owe accepts or rejects of publishes."""
@@ -310,9 +276,8 @@ class Broker:
         """The connections that may have octets to send."""
         self._untold: Final[dict[Peer | Holder, None]] = {}  # need the time: octets came, or a timer is to start
         self._asked: Final[dict[str, None]] = {}  # virtual hosts that the application may have a reference to
-        if config.virtual_hosts is not None:
-            for name in config.virtual_hosts:
-                self._sites[name] = HostRuntime(self, name)
+        for name in config.virtual_hosts or ():
+            self._begin_host(name)
         self._guard: Guard | None = None
         """Decides what clients may do; None: everything."""
         self._fronts: Final = tuple([front(self) for front in fronts])
@@ -431,9 +396,9 @@ class Broker:
                 self._ready[peer] = None
             if self._deletions:
                 self._tell_deletions()
-            site = peer._site
-            if site is not None and (site.host.dispatchable or site.host.wakeable):
-                site.host.dispatch(TURN)
+            host = peer._host
+            if host is not None and (host.dispatchable or host.wakeable):
+                host.dispatch(TURN)
             return peer, event
         self._work()
         return None
@@ -458,15 +423,15 @@ class Broker:
 
     def _work(self) -> None:
         """Does pending work when nothing is to be read, up to `WORK`; the rest is then due."""
-        for site in self._sites.values():
-            site.host.move_some()
+        for host in self._hosts.values():
+            host.move_some()
         busy, left = True, WORK
         while busy and left > 0:
             left -= TURN
             busy = False
-            for site in self._sites.values():
-                if site.host.dispatchable or site.host.wakeable:
-                    busy = site.host.dispatch(TURN) or busy
+            for host in self._hosts.values():
+                if host.dispatchable or host.wakeable:
+                    busy = host.dispatch(TURN) or busy
             if self._settling:
                 settling = list(self._settling)
                 self._settling.clear()
@@ -509,17 +474,17 @@ class Broker:
             peer._stalled.clear()
             for consumer in stalled:
                 consumer.wake()
-        site = peer._site
-        if site is not None and (site.host.dispatchable or site.host.wakeable):
-            site.host.dispatch(TURN)  # the rest is then due
+        host = peer._host
+        if host is not None and (host.dispatchable or host.wakeable):
+            host.dispatch(TURN)  # the rest is then due
         if peer._connection.bytes_to_send:
             self._ready[peer] = None
 
     def _forget_peer(self, peer: Peer) -> None:
         """Forgets a connection that has ended."""
-        if peer._site is not None:
-            peer._site.host.owner_ended(peer._owner)
-            peer._site.users -= 1
+        if peer._host is not None:
+            peer._host.owner_ended(peer._owner)
+            peer._host.users -= 1
         self._peers.pop(peer, None)
         self._blocked.pop(peer, None)
         self._agenda.forget(peer)
@@ -539,41 +504,53 @@ class Broker:
         """Returns whether the virtual host exists, or may be created."""
         return self.config.virtual_hosts is None or name in self.config.virtual_hosts
 
-    def _open(self, name: str) -> HostRuntime | None:
+    def _open(self, name: str) -> VirtualHost | None:
         """Returns the virtual host of that name, created on first use; None when it is not allowed.
 
         At the limit of virtual hosts, the broker first removes those that are empty and unused.
         """
-        site = self._sites.get(name)
-        if site is None and self.exists(name) and len(self._sites) >= self.limits.virtual_hosts:
-            for idle in [each for each, kept in self._sites.items() if kept.empty and each not in self._asked]:
-                del self._sites[idle]
-        if site is None and self.exists(name) and len(self._sites) < self.limits.virtual_hosts:
-            site = self._sites[name] = HostRuntime(self, name)
-        return site
+        host = self._hosts.get(name)
+        if host is None and self.exists(name) and len(self._hosts) >= self.limits.virtual_hosts:
+            for idle in [each for each, kept in self._hosts.items() if kept.empty and each not in self._asked]:
+                del self._hosts[idle]
+        if host is None and self.exists(name) and len(self._hosts) < self.limits.virtual_hosts:
+            host = self._begin_host(name)
+        return host
+
+    def _begin_host(self, name: str) -> VirtualHost:
+        config = self.config
+        made = self._hosts[name] = VirtualHost(
+            name,
+            self._journals,
+            self.limits,
+            self._intake,
+            config.error_codes,
+            config.branch_timeout,
+            config.most_branch_timeout,
+        )
+        return made
 
     def host(self, name: str = "") -> VirtualHost:
         """Returns the model of a virtual host, created on first use; it then stays.
 
         Raises LocalProtocolError for one that the config does not allow, LimitError for one too many.
         """
-        site = self._open(name)
-        if site is None:
+        host = self._open(name)
+        if host is None:
             hosts = self.config.virtual_hosts
             if hosts is not None:
                 legal = tuple([repr(each) for each in hosts])
                 raise LocalProtocolError(f"host({name!r})", "no such virtual host", legal, "BrokerConfig.virtual_hosts")
-            raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self._sites) + 1)
+            raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self._hosts) + 1)
         self._asked[name] = None
-        return site.host
+        return host
 
     def coordinator(self, name: str = "") -> Coordinator:
         """Returns the coordinator of a virtual host's branches; administrators use its `in_doubt` and `complete`.
 
         Raises as `host` does.
         """
-        self.host(name)
-        return self._sites[name].coordinator
+        return self.host(name).coordinator
 
     # --- time -------------------------------------------------------------------------------------------------------------
 
@@ -605,11 +582,11 @@ class Broker:
             else:
                 each.tick(now)
         moment: float | None = None
-        for site in self._sites.values():
-            at = site.due
+        for host in self._hosts.values():
+            at = host.due
             if at is not None and at <= now:
-                site.tick(now)
-                at = site.due
+                host.expire(now)
+                at = host.due
             moment = earliest(moment, at)
         self._work()
         return now if self._untold or self._readable() else earliest(moment, self._agenda.next)
@@ -625,10 +602,10 @@ class Broker:
         if self._untold or self._settling or self._deletions or self._readable() or any(each.pending for each in self._fronts):
             return self._at_once
         moment = self._agenda.next
-        for site in self._sites.values():
-            if site.host.dispatchable or site.host.wakeable or site.host.leaving:
+        for host in self._hosts.values():
+            if host.dispatchable or host.wakeable or host.leaving:
                 return self._at_once
-            moment = earliest(moment, site.due)
+            moment = earliest(moment, host.due)
         return moment
 
     @property
@@ -679,4 +656,4 @@ class Broker:
         return broker
 
     def __repr__(self) -> str:
-        return f"<Broker: {many(len(self._peers), 'connection')}, {many(len(self._sites), 'virtual host')}>"
+        return f"<Broker: {many(len(self._peers), 'connection')}, {many(len(self._hosts), 'virtual host')}>"

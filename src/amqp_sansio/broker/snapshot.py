@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Form, Message
     from amqp_sansio.broker.model.message import QueueEntry as Standing
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.broker.transactions import Coordinator
 
 
 class Needed:
@@ -58,7 +57,7 @@ class Needed:
         """The messages that their transactions hold back."""
 
 
-def survey(host: VirtualHost, coordinator: Coordinator, needed: Needed | None = None) -> HostLedger:
+def survey(host: VirtualHost, needed: Needed | None = None) -> HostLedger:
     """Returns the durable state of a host, including entries not journalled yet, and what is needed besides."""
     needed = Needed() if needed is None else needed
     ledger = HostLedger(host.name)
@@ -72,7 +71,7 @@ def survey(host: VirtualHost, coordinator: Coordinator, needed: Needed | None = 
             )  # fmt: skip
     queues = [queue for queue in host.queues.values() if queue.durable or queue in needed.queues]
     stored: dict[int, Message] = {message.number: message for message in needed.messages}
-    branches = coordinator.doubtful
+    branches = host.coordinator.doubtful
     accepted = {entry: None for branch in branches for entry in branch.work.accepted}
     standing: list[Enqueued] = []
     for queue in queues:
@@ -115,11 +114,8 @@ class Rebuilding:
     are those of its families, by name.
     """
 
-    def __init__(
-        self, host: VirtualHost, coordinator: Coordinator, redelivered: bool, epoch: float, forms: Mapping[str, Form]
-    ) -> None:
+    def __init__(self, host: VirtualHost, redelivered: bool, epoch: float, forms: Mapping[str, Form]) -> None:
         self.host: Final = host
-        self.coordinator: Final = coordinator
         self.messages: Final[dict[int, Message]] = {}
         self.entries: Final[dict[tuple[str, int], Standing]] = {}
         """By queue and number."""
@@ -193,7 +189,7 @@ class Rebuilding:
         self.entries[queue, number] = entry
 
     def _branch(self, operation: BranchPrepared, decided: int | None) -> None:
-        work = Work(self.host, self.host.limits)
+        work = Work(self.host)
         for number, queues in operation.published:
             work.hold(self.messages[number], [self.host.queues[name] for name in queues])
         for name, number in operation.accepted:
@@ -201,7 +197,7 @@ class Rebuilding:
             self.host.queues[name].acquire(entry)
             work.accepted[entry] = None
         status = None if decided is None else XaStatus(decided)
-        branch = self.coordinator.restore(operation.xid, work, operation.timeout, status, operation.began_by)
+        branch = self.host.coordinator.restore(operation.xid, work, operation.timeout, status, operation.began_by)
         for message, _ in work.published:
             branch.keep(message)
 
@@ -221,7 +217,7 @@ def take(broker: Broker) -> dict[str, object]:
         "journal": broker._journals.last,
         "message": broker._intake.last,
         "clean": not broker.peers,
-        "hosts": tuple([_host(broker, name) for name in broker._sites]),
+        "hosts": tuple([_host(broker, host) for host in broker._hosts.values()]),
         **{front.FORM.name: front.take() for front in broker._fronts if front.KEEPS},
     }
 
@@ -233,7 +229,7 @@ def conclude(broker: Broker) -> bool:
     they would not be: without a journal, while a client is connected or a session is kept, or when the lifetime of a message
     started after it was journalled.
     """
-    hosts = [site.host for site in broker._sites.values()]
+    hosts = broker._hosts.values()
     if (
         broker.peers
         or any(front.alive for front in broker._fronts)
@@ -253,14 +249,13 @@ def conclude(broker: Broker) -> bool:
     return True
 
 
-def _host(broker: Broker, name: str) -> dict[str, object]:
-    site = broker._sites[name]
+def _host(broker: Broker, host: VirtualHost) -> dict[str, object]:
     needed = Needed()
     for front in broker._fronts:
-        front.need(name, needed)
-    ledger = survey(site.host, site.coordinator, needed)
+        front.need(host.name, needed)
+    ledger = survey(host, needed)
     return {
-        "name": name,
+        "name": host.name,
         "operations": tuple([_plain(operation) for operation in ledger.operations()]),
         "transient": tuple(sorted(ledger.transient)),
         "volatile": tuple([
@@ -350,25 +345,20 @@ def _kept(broker: Broker, snapshot: Mapping[str, Any] | None, ledger: FoldedStat
 
 
 def _build(broker: Broker, ledger: FoldedState, kept: Mapping[str, list[tuple[Front, Plain]]], redelivered: bool) -> None:
-    for name, host in ledger.hosts.items():
-        _strip(host, kept[name])
-        site = broker._open(name)
-        if site is None:
+    for name, durable in ledger.hosts.items():
+        _strip(durable, kept[name])
+        host = broker._open(name)
+        if host is None:
             raise RestoreError(f"virtual host {name!r}", "the config has no such virtual host, or too many are there")
-        rebuilding = Rebuilding(site.host, site.coordinator, redelivered, broker.config.epoch or 0.0, broker._forms)
-        rebuilding.build(host)
+        rebuilding = Rebuilding(host, redelivered, broker.config.epoch or 0.0, broker._forms)
+        rebuilding.build(durable)
         journal = broker._journals
         enabled, journal.enabled = journal.enabled, False
         for front, plain in kept[name]:
             front.restore(plain, rebuilding)
         journal.enabled = enabled
-        orphans: list[Queue] = [
-            site.host.queues[each.queue]
-            for each in host.queues.values()
-            if site.host.unused(site.host.queues[each.queue], each.exclusive)
-        ]
-        for queue in orphans:  # their owners no longer exist
-            site.host.left(queue)
+        for queue in [queue for queue in host.queues.values() if host.unused(queue, durable.queues[queue.name].exclusive)]:
+            host.left(queue)  # its owner no longer exists
 
 
 def _strip(host: HostLedger, kept: Iterable[tuple[Front, Plain]]) -> None:

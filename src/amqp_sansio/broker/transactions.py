@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import CONDITIONS, NO_XID, Condition, Refused
-from amqp_sansio.broker.journal import BranchDecided, BranchEnded, BranchPrepared, Journal, Operation
+from amqp_sansio.broker.journal import BranchDecided, BranchEnded, BranchPrepared, Operation
 from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.errors.core import many
 from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
 from amqp_sansio.kernel.timers import Countdowns
-from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
@@ -39,11 +38,10 @@ class Work:
     accepted messages return to their queues.
     """
 
-    __slots__ = ("_copies", "_host", "_limits", "_provisional", "accepted", "closed", "octets", "published")
+    __slots__ = ("_copies", "_host", "_provisional", "accepted", "closed", "octets", "published")
 
-    def __init__(self, host: HostMessages, limits: BrokerLimits, provisional: Sized = ()) -> None:
+    def __init__(self, host: HostMessages, provisional: Sized = ()) -> None:
         self._host: Final = host
-        self._limits: Final = limits
         self._provisional: Final = provisional  # accepts that the session of a local transaction keeps itself
         self.published: list[tuple[Message, tuple[Queue, ...]]] = []
         """The messages, with the queues on which commit puts them."""
@@ -119,7 +117,8 @@ class Work:
 
     def _room(self, messages: int, octets: int) -> None:
         held = self._copies + len(self.accepted) + len(self._provisional) + messages
-        limits, host = self._limits, self._host
+        host = self._host
+        limits = host.limits
         if held > limits.transaction_messages:
             raise _over("transaction_messages", limits.transaction_messages, held)
         if self.octets + octets > limits.transaction_octets:
@@ -260,14 +259,11 @@ class Coordinator:
     def __init__(
         self,
         host: HostMessages,
-        journal: Journal,
-        limits: BrokerLimits,
         default_timeout: int = DEFAULT_TIMEOUT,
         max_timeout: int = MAX_TIMEOUT,
     ) -> None:
         self._host: Final = host
-        self._journal: Final = journal
-        self._limits: Final = limits
+        self._journal: Final = host.journal
         self.default_timeout: Final = default_timeout
         self.max_timeout: Final = max_timeout
         self.branches: Final[dict[XidKey, Branch]] = {}
@@ -301,7 +297,7 @@ class Coordinator:
             raise self._refused(table.WORKING, verb, key, "it must end its work on the other branch first")
         if branch is None:
             self._make_room()
-            branch = self.branches[key] = Branch(key, Work(self._host, self._limits), self.default_timeout, identity)
+            branch = self.branches[key] = Branch(key, Work(self._host), self.default_timeout, identity)
             self._timeouts.begin(branch, branch.timeout)
         return self._done(branch, owner, cell)
 
@@ -565,13 +561,13 @@ class Coordinator:
 
     def _make_room(self) -> None:
         """Forgets the oldest branch that timed out and was not asked for, to make room."""
-        if len(self.branches) < self._limits.branches:
+        if len(self.branches) < self._host.limits.branches:
             return
         for branch in self._evictable:
             del self._evictable[branch]
             del self.branches[branch.xid]
             return
-        raise Refused(conditions.LIMIT, limit="branches", value=self._limits.branches, why="one more was started")
+        raise Refused(conditions.LIMIT, limit="branches", value=self._host.limits.branches, why="one more was started")
 
 
 def condition_of(fault: Fault, verb: str) -> Condition:
@@ -634,7 +630,7 @@ class ProvisionalAccepts(ById["Unsettled"]):
 def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:
     """Executes tx.select: from now on transfers and accepts wait for commit."""
     if holder.tx is None:
-        holder.tx = Work(holder.site.host, holder.broker.limits, holder.provisional)
+        holder.tx = Work(holder.host, holder.provisional)
     holder.complete(id)
 
 
@@ -665,19 +661,19 @@ def _answer(holder: SessionHolder, id: int, outcome: DtxAnswer) -> None:
 
 def dtx_start(holder: SessionHolder, id: int, command: dtx.Start) -> None:
     """Executes dtx.start."""
-    _answer(holder, id, holder.site.coordinator.start(holder.owner, command.xid, command.join, command.resume, holder.key[1]))
+    _answer(holder, id, holder.host.coordinator.start(holder.owner, command.xid, command.join, command.resume, holder.key[1]))
 
 
 def dtx_end(holder: SessionHolder, id: int, command: dtx.End) -> None:
     """Executes dtx.end."""
-    _answer(holder, id, holder.site.coordinator.end(holder.owner, command.xid, command.suspend, command.fail))
+    _answer(holder, id, holder.host.coordinator.end(holder.owner, command.xid, command.suspend, command.fail))
 
 
 def _deciding(decide: Callable[..., DtxAnswer]) -> Callable[[SessionHolder, int, Command], None]:
     """Returns what executes a command by the method of the coordinator that takes its fields."""
 
     def execute(holder: SessionHolder, id: int, command: Command) -> None:
-        _answer(holder, id, decide(holder.site.coordinator, *command.values()))
+        _answer(holder, id, decide(holder.host.coordinator, *command.values()))
 
     return execute
 
@@ -689,12 +685,12 @@ dtx_rollback: Final = _deciding(Coordinator.rollback)
 
 def dtx_forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
     """Executes dtx.forget."""
-    holder.complete_after(holder.site.coordinator.forget(command.xid), id)
+    holder.complete_after(holder.host.coordinator.forget(command.xid), id)
 
 
 def dtx_recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
     """Executes dtx.recover, with as many branches as fit into one frame; the client asks again when it has resolved them."""
-    xids = holder.site.coordinator.recover(holder.frame_octets, _identity_for(holder))
+    xids = holder.host.coordinator.recover(holder.frame_octets, _identity_for(holder))
     while xids and not holder.fits(RecoverResult(xids)):
         xids = xids[: len(xids) // 2]
     holder.result(id, RecoverResult(xids))
@@ -702,12 +698,12 @@ def dtx_recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
 
 def dtx_get_timeout(holder: SessionHolder, id: int, command: dtx.GetTimeout) -> None:
     """Executes dtx.get-timeout."""
-    holder.result(id, GetTimeoutResult(holder.site.coordinator.get_timeout(command.xid)))
+    holder.result(id, GetTimeoutResult(holder.host.coordinator.get_timeout(command.xid)))
 
 
 def dtx_set_timeout(holder: SessionHolder, id: int, command: dtx.SetTimeout) -> None:
     """Executes dtx.set-timeout."""
-    holder.site.coordinator.set_timeout(command.xid, command.timeout)
+    holder.host.coordinator.set_timeout(command.xid, command.timeout)
     holder.complete(id)
 
 

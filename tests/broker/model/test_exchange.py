@@ -44,7 +44,6 @@ from amqp_sansio.broker.model.subscribers import CONNECTION, Owner
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.broker.snapshot import Rebuilding, survey
-from amqp_sansio.broker.transactions import Coordinator
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.message import MessageProperties, Transfer
@@ -269,9 +268,9 @@ def test_what_was_bound_before_a_restart_is_bound_behind_it_whatever_its_argumen
     host = VirtualHost()
     host.declare_queue("q", durable=True)
     host.bind("q", "amq.direct", "k", {"odd": 1}, restored=True)
-    ledger = survey(host, Coordinator(host, host.journal, host.limits))
+    ledger = survey(host)
     then = VirtualHost()
-    Rebuilding(then, Coordinator(then, then.journal, then.limits), False, 0.0, {}).build(ledger)
+    Rebuilding(then, False, 0.0, {}).build(ledger)
     assert then.queues["q"].bindings.keys() == {(then.exchanges["amq.direct"], "k")}
 
 

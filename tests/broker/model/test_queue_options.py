@@ -19,7 +19,6 @@ from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, Envelope, Mess
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.queue_options import LastValues, MessageNumbering, ReadHeaders, Shares
 from amqp_sansio.broker.snapshot import survey
-from amqp_sansio.broker.transactions import Coordinator
 from amqp_sansio.kernel.timers import AT_ONCE
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.message import MessageProperties, ReplyTo
@@ -211,7 +210,7 @@ def test_the_last_one_is_there_after_a_restart_also_when_somebody_had_the_one_be
     assert host.queues["q"].take() is not None
     put(host, "a2", "b1", mode=2)
     journalled(host)
-    again, _ = rebuilt(survey(host, Coordinator(host, host.journal, host.limits)))
+    again, _ = rebuilt(survey(host))
     assert bodies(again.queues["q"]) == [b"a2", b"b1"]
     assert (again.messages, again.queues["q"].available) == (2, 2)
     put(again, "a3", mode=2)
@@ -318,7 +317,7 @@ def test_after_a_restart_they_go_on() -> None:
     for _ in range(3):
         publish(host, "", "q", b"b", delivery_mode=2)
     journalled(host)
-    again, _ = rebuilt(survey(host, Coordinator(host, host.journal, host.limits)))
+    again, _ = rebuilt(survey(host))
     publish(again, "", "q", b"b", delivery_mode=2)
     assert numbers(again) == [1, 2, 3, 4]
 

@@ -114,7 +114,7 @@ class JournalWriter:
         """Whether the journal now records the end, so that no snapshot is needed."""
         if self.failure is not None or self._due <= 0:
             return False
-        return sum([site.host.messages for site in self._broker._sites.values()]) >= MANY and conclude(self._broker)
+        return sum([host.messages for host in self._broker._hosts.values()]) >= MANY and conclude(self._broker)
 
     def _take(self) -> None:
         try:

@@ -119,10 +119,10 @@ class Service:
         guard, identity = broker._guard, peer._identity or ""
         may = guard is None or guard.may(Request(identity, Verb.OPEN, Kind.HOST, name, None, name))
         there = may and broker.exists(name) and (allowed is None or name in allowed)
-        site = broker._open(name) if there and self.serves else None
-        if site is not None:
-            site.users += 1
-            peer._site = site  # the connection accepts the client itself with its next event
+        host = broker._open(name) if there and self.serves else None
+        if host is not None:
+            host.users += 1
+            peer._host = host  # the connection accepts the client itself with its next event
         elif not there:
             peer._connection.close(CloseCode.INVALID_PATH, "no such virtual host")
         elif not self.serves:

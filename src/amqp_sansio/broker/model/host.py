@@ -25,13 +25,14 @@ from amqp_sansio.broker.model.arguments import (
     read_queue_arguments,
     refuse_unknown,
 )
-from amqp_sansio.broker.model.exchange import FILTERS, TYPES, Binding, BindingFilter, Exchange
+from amqp_sansio.broker.model.exchange import FILTERS, PREDECLARED, TYPES, Binding, BindingFilter, Exchange
 from amqp_sansio.broker.model.message import Intake
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.queue_options import LastValues, MessageNumbering, Shares
 from amqp_sansio.broker.model.queueing import HostMessages
 from amqp_sansio.broker.model.subscribers import browses, connection_of
 from amqp_sansio.broker.selectors.properties import Selectable
+from amqp_sansio.broker.transactions import DEFAULT_TIMEOUT, MAX_TIMEOUT, Coordinator
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors.core import many
 from amqp_sansio.kernel.timers import Countdowns, earliest
@@ -61,6 +62,8 @@ class VirtualHost(HostMessages):
         limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
         intake: Intake | None = None,
         error_codes: ErrorCodes = "qpid",
+        branch_timeout: int = DEFAULT_TIMEOUT,
+        most_branch_timeout: int = MAX_TIMEOUT,
     ) -> None:
         super().__init__(
             name, journal if journal is not None else Journal(), limits, intake if intake is not None else Intake()
@@ -74,8 +77,19 @@ class VirtualHost(HostMessages):
         """Words in keys and headers in arguments by which exchanges index their bindings."""
         self.argument_octets = 0
         """The octets of the arguments of all exchanges, queues and bindings."""
+        self.subscribers = 0
+        """The number of subscriptions to its queues."""
+        self.users = 0
+        """Connections that have opened it, and sessions in it."""
+        self.coordinator: Final = Coordinator(self, branch_timeout, most_branch_timeout)
         self._owned: Final[dict[Owner, dict[Queue, None]]] = {}
         self._lingering: Final[Countdowns[Queue]] = Countdowns()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody uses it and it contains nothing that clients made: its removal would go unnoticed."""
+        used = self.users or self.queues or self.coordinator.branches
+        return not used and self.exchanges.keys() == PREDECLARED.keys()
 
     # --- exchanges --------------------------------------------------------------------------------------------------------
 
@@ -459,15 +473,16 @@ class VirtualHost(HostMessages):
 
     @property
     def due(self) -> float | None:
-        """The moment to call `expire`: at once when a period must start, None when nothing will expire."""
-        return earliest(self.next_expiry, self._lingering.next)
+        """The moment to call `expire`: at once when a period must start, None when nothing will expire or time out."""
+        return earliest(self.next_expiry, self._lingering.next, self.coordinator.due)
 
     def expire(self, now: float) -> float | None:
-        """Removes expired messages, and queues whose time is over; returns the next moment, None for never."""
+        """Removes expired messages, and queues and branches whose time is over; returns the next moment, None for never."""
         self.expire_messages(now)
         for queue in self._lingering.due(now):
             if not queue.subscribers:
                 self._drop(queue)
+        self.coordinator.tick(now)
         return self.due
 
     def _own(self, queue: Queue, owner: Owner | None) -> None:

@@ -721,7 +721,7 @@ def test_the_session_that_deletes_a_queue_goes_on(world: World) -> None:
     assert client.all(TransferReceived) == []
     done(client, session, message.Cancel("d"))
     done(client, session, message.Subscribe("q", "d"))
-    assert next(iter(world.broker._sites.values())).subscribers == 1
+    assert next(iter(world.broker._hosts.values())).subscribers == 1
 
 
 def test_a_flush_of_a_subscription_whose_queue_its_session_deletes_completes(world: World) -> None:

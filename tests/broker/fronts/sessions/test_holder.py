@@ -774,11 +774,11 @@ def test_a_queue_that_is_deleted_makes_room_for_subscribers(world: World) -> Non
         done(client, session, queue.Declare("q"))
         session.subscribe("q", "d")
         world.run()
-        (site,) = world.broker._sites.values()
-        assert site.subscribers == 1
+        (host,) = world.broker._hosts.values()
+        assert host.subscribers == 1
         other, deleting = world.session(b"other")
         done(other, deleting, queue.Delete("q"))
-        assert site.subscribers == 0
+        assert host.subscribers == 0
         client.cut()
         other.cut()
 

@@ -204,7 +204,7 @@ def test_a_virtual_host_that_is_kept_from_somebody_is_as_one_that_does_not_exist
     assert person(world, "bob", "his").connection.is_open
     (kept,) = person(world, "bob", "hers").all(ConnectionClosed)
     assert (kept.code, kept.text) == (402, "no such virtual host")
-    assert not world.broker.peers or "hers" not in world.broker._sites
+    assert not world.broker.peers or "hers" not in world.broker._hosts
 
 
 def test_a_subscription_without_a_right_ends_with_the_reason_when_the_rules_change() -> None:

@@ -43,7 +43,7 @@ def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> Non
     if destination in holder.consumers:
         raise Refused(conditions.SUBSCRIBE_TWICE, destination=destination)
     most = holder.broker.limits.subscribers
-    if holder.site.subscribers >= most:
+    if holder.host.subscribers >= most:
         raise Refused(conditions.LIMIT, limit="subscribers", value=most, why=f"there would be {most + 1}")
     queue, modes = command.queue or "", (command.accept_mode or 0, command.acquire_mode or 0)
     asked = read_subscription_arguments(command.arguments, holder.broker.limits) if command.arguments else NOTHING_ASKED
@@ -108,7 +108,7 @@ def accept(holder: SessionHolder, id: int, command: message.Accept) -> None:
     elif work is not None:
         work.accept(entries)
     elif entries:
-        number = holder.site.host.dequeue(entries)
+        number = holder.host.dequeue(entries)
     for each in ids:
         holder.settled(each)
     holder.wake_more()
@@ -133,7 +133,7 @@ def reject(holder: SessionHolder, id: int, command: message.Reject) -> None:
     _withdraw_accepts(holder, ids)
     unsettled = holder.unsettled
     rejected = unsettled.among(holder.acquired(ids))
-    number = holder.site.host.reject([unsettled[each].entry for each in rejected]) if rejected else 0
+    number = holder.host.reject([unsettled[each].entry for each in rejected]) if rejected else 0
     for each in rejected:  # only now: a refused reject ends the session, which releases what is unsettled
         holder.settled(each)
     holder.wake_more()
@@ -151,7 +151,7 @@ def release(holder: SessionHolder, id: int, command: message.Release) -> None:
         if record.acquired:
             entries.append(record.entry)
     if entries:
-        holder.site.host.release(entries, command.set_redelivered)
+        holder.host.release(entries, command.set_redelivered)
     holder.wake_more()
     holder.complete(id)
 
@@ -177,7 +177,7 @@ def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
         elif holder.taken is not None:
             holder.taken.add(each)
         mine.add(each)
-    number = holder.site.host.dequeue(gone) if gone else 0
+    number = holder.host.dequeue(gone) if gone else 0
     holder.wake_more()
     holder.result_after(number, id, Acquired(mine.freeze()))
 
@@ -199,7 +199,7 @@ def _changing(change: Callable[..., int], owned: bool = True) -> _Does:
     """Returns what executes a command by the method of the virtual host that takes its fields and, if `owned`, the owner."""
 
     def execute(holder: SessionHolder, id: int, command: Command) -> None:
-        host = holder.site.host
+        host = holder.host
         number = change(host, *command.values(), owner=holder.owner) if owned else change(host, *command.values())
         holder.complete_after(number, id)
 
@@ -220,7 +220,7 @@ def _asking(result: Callable[..., Struct]) -> _Does:
     """Returns what executes a query by the function that makes its result of the virtual host and its fields."""
 
     def execute(holder: SessionHolder, id: int, command: Command) -> None:
-        holder.result(id, result(holder.site.host, *command.values()))
+        holder.result(id, result(holder.host, *command.values()))
 
     return execute
 
@@ -440,7 +440,7 @@ def _demand_branch(guard: Guard, holder: SessionHolder, command: Any) -> None:
     host, identity, _ = holder.key
     if command.xid is None:
         return  # the coordinator refuses it
-    branch = holder.site.coordinator.branches.get(key_of(command.xid))
+    branch = holder.host.coordinator.branches.get(key_of(command.xid))
     if branch is None and type(command) is dtx.Start and not (command.join or command.resume):
         return
     if (branch is None or branch.identity != identity) and not guard.manages(identity, host):

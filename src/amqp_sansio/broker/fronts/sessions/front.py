@@ -72,12 +72,12 @@ class SessionFront(Front):
         Waits until the journal has stored what a restart would need, and refuses a name that is in use, unless forced.
         """
         peer, connection, name = service.peer, service.connection, event.session
-        broker, site = peer._broker, peer._site
-        assert site is not None  # no attach comes before open-ok
+        broker, host = peer._broker, peer._host
+        assert host is not None  # no attach comes before open-ok
         if peer._config.attach == "refuse":
             connection.refuse(name)
             return
-        key = (site.host.name, peer._identity or "", name)
+        key = (host.name, peer._identity or "", name)
         number = self.touched(key)
         if number > broker._journals.done:  # until then a restart would restore the session, or messages, as they were
             peer._waits = True
@@ -110,7 +110,7 @@ class SessionFront(Front):
             timeout = 0
         session = connection.accept(name, timeout=timeout)
         session._keep_for(0)  # until its client asks for more: one that does not starts anew, and must find nothing kept
-        service.holders[name] = SessionHolder(self, service, site, key, session)
+        service.holders[name] = SessionHolder(self, service, host, key, session)
 
     def _attach_again(self, service: SessionService, event: AttachRequested) -> None:
         peer = service.peer

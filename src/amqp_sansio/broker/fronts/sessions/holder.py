@@ -39,9 +39,10 @@ from amqp_sansio.spec.execution import Result, Sync
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.broker import Broker, HostRuntime, Peer
+    from amqp_sansio.broker.broker import Broker, Peer
     from amqp_sansio.broker.fronts.sessions.front import SessionFront
     from amqp_sansio.broker.model.arguments import SubscriptionArguments
+    from amqp_sansio.broker.model.host import VirtualHost
     from amqp_sansio.broker.model.message import Message, QueueEntry
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.transactions import Work
@@ -126,8 +127,8 @@ class SessionConsumer:
         self.octets_left: int | None = None
         """The octets of credit that were too few for the last message; None when another reason held it back."""
         self._left = 0  # an upper bound of those left
-        self.queue: Final[Queue] = holder.site.host.subscribe(queue, self)
-        holder.site.subscribers += 1
+        self.queue: Final[Queue] = holder.host.subscribe(queue, self)
+        holder.host.subscribers += 1
 
     def offer(self, entry: QueueEntry) -> bool:
         """Sends the message if possible now; one that needs no settlement is then removed from the queue."""
@@ -184,7 +185,7 @@ class SessionConsumer:
             elif holder.taken is not None:
                 holder.taken.add(id)
         else:
-            holder.site.host.dequeue((entry,))
+            holder.host.dequeue((entry,))
         holder.broker._ready[peer] = None
         return True
 
@@ -203,7 +204,7 @@ class SessionConsumer:
             return False
         if self.selector is None:
             return True
-        return self.selector.selects(self.holder.site.host.selectable.properties(message, redelivered).get)
+        return self.selector.selects(self.holder.host.selectable.properties(message, redelivered).get)
 
     def able(self, message: Message) -> bool:
         """Returns whether it could take the message at once."""
@@ -222,7 +223,7 @@ class SessionConsumer:
         self._end_flushes()
         self.holder.asleep.pop(self, None)
         if by is not self.owner:
-            self.holder.site.subscribers -= 1
+            self.holder.host.subscribers -= 1
             self.holder.gone(self)
 
     def wake(self) -> None:
@@ -235,7 +236,7 @@ class SessionConsumer:
                 holder.asleep.pop(self, None)
             self.queue.wake(self)
             if self._flushes:
-                holder.site.host.watch(self.queue, self.flushed)
+                holder.host.watch(self.queue, self.flushed)
 
     # --- message.flush ----------------------------------------------------------------------------------------------------
 
@@ -262,10 +263,10 @@ class SessionConsumer:
 
     def cancel(self) -> int:
         """Stops deliveries; received messages can still be settled.  Returns the number of the entry to be journalled first."""
-        self.holder.site.subscribers -= 1
+        self.holder.host.subscribers -= 1
         self.holder.asleep.pop(self, None)
         self._end_flushes()
-        return self.holder.site.host.unsubscribe(self.queue, self)
+        return self.holder.host.unsubscribe(self.queue, self)
 
     def _end_flushes(self) -> None:
         flushes = self._flushes[:]
@@ -338,12 +339,12 @@ class SessionHolder(Holder):
     """
 
     def __init__(
-        self, front: SessionFront, service: SessionService | None, site: HostRuntime, key: SessionKey, session: Session
+        self, front: SessionFront, service: SessionService | None, host: VirtualHost, key: SessionKey, session: Session
     ) -> None:
         peer = None if service is None else service.peer
         self.front: Final = front
         self.broker: Final[Broker] = front.broker
-        self.site: Final = site
+        self.host: Final = host
         self.key: Final = key
         self.session: Final = session
         self.service = service
@@ -383,7 +384,7 @@ class SessionHolder(Holder):
         self.accepts: Final = MutableRangeSet()  # publishes to accept
         self.rejects: Final[dict[int, MutableRangeSet]] = {}  # publishes to reject, by code
         front.sessions[key] = self
-        site.users += 1
+        host.users += 1
         if self.kept:
             front.kept.begins(key)
 
@@ -392,7 +393,7 @@ class SessionHolder(Holder):
         """The transaction that its transfers and accepts now belong to; None for none."""
         if self.tx is not None:
             return self.tx
-        branch = self.site.coordinator.working.get(self.owner)
+        branch = self.host.coordinator.working.get(self.owner)
         return None if branch is None else branch.work
 
     @property
@@ -643,7 +644,7 @@ class SessionHolder(Holder):
             if self.consumers.get(consumer.destination) is consumer:
                 consumer.wake()
                 room -= 1
-                self.site.host.wakeable[self.wake_more] = None
+                self.host.wakeable[self.wake_more] = None
 
     def hold_for_replay(self, consumer: SessionConsumer) -> None:
         """Suspends a consumer until the client has confirmed some of what is kept for replay."""
@@ -688,7 +689,7 @@ class SessionHolder(Holder):
         front, broker = self.front, self.broker
         if front.sessions.get(self.key) is self:
             del front.sessions[self.key]
-        self.site.users -= 1
+        self.host.users -= 1
         if self.kept:
             front.kept.ends(self.key)
         front.touched(self.key)
@@ -703,10 +704,10 @@ class SessionHolder(Holder):
 
     def _give_back(self) -> None:
         """Releases acquired messages, and frees or deletes its queues."""
-        host = self.site.host
+        host = self.host
         if self.tx is not None:
             self.tx.rollback(False)
-        self.site.coordinator.owner_ended(self.owner)
+        self.host.coordinator.owner_ended(self.owner)
         entries = [record.entry for record in self.unsettled.values() if record.acquired]
         entries += [record.entry for record in self.provisional.values()]
         self.unsettled.clear()
@@ -739,8 +740,7 @@ CODES: Final[dict[Rejection, RejectCode]] = {UNROUTABLE: RejectCode.UNROUTABLE, 
 
 def publish(holder: SessionHolder, event: TransferReceived) -> None:
     """Routes the message and enqueues it, or holds it back for the transaction; accepts, rejects or refuses the transfer."""
-    site, broker = holder.site, holder.broker
-    host = site.host
+    host, broker = holder.host, holder.broker
     transfer = event.transfer
     mode = transfer.accept_mode
     explicit = holder.explicit if mode is None else mode == 0  # AcceptMode.EXPLICIT

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 def keepable(holder: SessionHolder) -> bool:
     """Returns whether a restart can restore a session: it is detached, and works on no unprepared branch."""
     detached = holder.peer is None and holder.session.state == "detached"
-    return detached and not holder.ended and not holder.site.coordinator.associated(holder.owner)
+    return detached and not holder.ended and not holder.host.coordinator.associated(holder.owner)
 
 
 def need(holder: SessionHolder, needed: Needed) -> None:
     """Adds what a session needs of its virtual host."""
     queues = [consumer.queue for consumer in holder.consumers.values()]
-    queues += holder.site.host.owned(holder.owner)
+    queues += holder.host.owned(holder.owner)
     for record in (*holder.unsettled.values(), *holder.provisional.values()):
         if record.acquired:
             needed.entries[record.entry] = None
@@ -69,7 +69,7 @@ def take(holder: SessionHolder) -> dict[str, object]:
             )
             for each in holder.consumers.values() if not each.queue.deleted
         ]),
-        "owned": tuple([queue.name for queue in holder.site.host.owned(holder.owner)]),
+        "owned": tuple([queue.name for queue in holder.host.owned(holder.owner)]),
         "unsettled": _records(holder.unsettled),
         "pledged": _records(holder.provisional),
         "accepted": holder.provisional.accepted_ids().ranges,
@@ -113,9 +113,8 @@ def restore(front: SessionFront, plain: Mapping[str, Any], rebuilding: Rebuildin
     not return.
     """
     host, broker = rebuilding.host, front.broker
-    site = broker._sites[host.name]
     session = Session.restore(plain["session"], profile=Profile(**plain["profile"]), limits=Limits(**plain["limits"]))
-    holder = SessionHolder(front, None, site, (host.name, plain["identity"], plain["name"]), session)
+    holder = SessionHolder(front, None, host, (host.name, plain["identity"], plain["name"]), session)
     for name in plain["owned"]:
         if name in rebuilding.queues:
             host.declare_queue(name, exclusive=True, owner=holder.owner)
@@ -134,7 +133,7 @@ def restore(front: SessionFront, plain: Mapping[str, Any], rebuilding: Rebuildin
         holder.show(id)
     holder.provisional.add_all(_unsettled(plain["pledged"], rebuilding))
     if plain["published"] is not None:
-        holder.tx = Work(host, host.limits, holder.provisional)
+        holder.tx = Work(host, holder.provisional)
         for number, queues in plain["published"]:
             holder.tx.hold(
                 rebuilding.messages[number], [rebuilding.queues[name] for name in queues if name in rebuilding.queues]
