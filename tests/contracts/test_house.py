@@ -63,6 +63,7 @@ REVIEWED = {
     "adapters/store.py": "one store: what it keeps, how it is read and written, checked, compacted and copied",
     "broker/broker.py": "the broker, and each of its connections, which it serves in turn",
     "broker/fronts/sessions/commands.py": "what each command of a session does: one function for each, and the table of them",
+    "broker/fronts/sessions/front.py": "all sessions: how they are attached and kept, and what they may publish, and how fast",
     "broker/fronts/sessions/holder.py": "a session that the broker holds: its publishes, subscriptions and answers",
     "broker/transactions.py": "transactions: their work, the branches of a virtual host, and the commands about them",
     "broker/model/exchange.py": "an exchange and its bindings, and each of the types, which index them",

@@ -1,39 +1,58 @@
 """The front of 0-10: the sessions of a broker, and what their clients may publish, and how fast.
 
-`SessionFront` attaches sessions, has all of them by virtual host, identity and name, and keeps them over a restart, up to the
-limit that `Kept` counts to.  `Reception` makes messages of transfers; `Throttle` stops the publishers of queues that are too
-long.  One session, and the service of those of one connection, is in `holder`.
+`SessionFront` attaches sessions, has all of them by virtual host, identity and name, and keeps them over a restart, as plain
+values and up to the limit that `Kept` counts to.  `Reception` makes messages of transfers; `Throttle` stops the publishers of
+queues that are too long.  One session, and the service of those of one connection, is in `holder`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
 from amqp_sansio.broker.fronts.front import Front, Plain
-from amqp_sansio.broker.fronts.sessions import session_persistence
 from amqp_sansio.broker.fronts.sessions.commands import demand_again
+from amqp_sansio.broker.fronts.sessions.error_column import code_of
 from amqp_sansio.broker.fronts.sessions.form import FORM, NOTHING, envelope_of, rebuilt, user_id_of
-from amqp_sansio.broker.fronts.sessions.holder import SessionHolder, SessionKey, SessionService
+from amqp_sansio.broker.fronts.sessions.holder import (
+    SessionConsumer,
+    SessionHolder,
+    SessionKey,
+    SessionService,
+    Since,
+    Unsettled,
+)
 from amqp_sansio.broker.journal import SessionLeft
+from amqp_sansio.broker.model.arguments import SubscriptionArguments
 from amqp_sansio.broker.model.message import Envelope, Intake, Message
+from amqp_sansio.broker.selectors.parser import Selector
+from amqp_sansio.broker.transactions import Work
+from amqp_sansio.config import Profile
 from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import AttachRequested
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.spec.codes import DetachCode
+from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.spec.message import DeliveryProperties, Flow, FragmentProperties, SetFlowMode, Stop, Transfer
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
+from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.layouts.layout import decode_headers, encode_headers
 from amqp_sansio.wire.primitives import u32
+from amqp_sansio.wire.types import decode_struct32
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.access import Guard
     from amqp_sansio.broker.broker import Broker, Peer
+    from amqp_sansio.broker.model.message import QueueEntry
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.snapshot import Needed, Rebuilding
 
@@ -141,20 +160,45 @@ class SessionFront(Front):
         kept = self._keepable()
         self._remembered.clear()
         self._remembered.update(dict.fromkeys([holder.key for holder in kept]))
-        return tuple([session_persistence.take(holder) for holder in kept])
+        return tuple([_plain(holder) for holder in kept])
 
     def need(self, host: str, needed: Needed) -> None:
         """Adds what the kept sessions need of a virtual host."""
         for holder in self._keepable():
             if holder.key[0] == host:
-                session_persistence.need(holder, needed)
+                queues = [consumer.queue for consumer in holder.consumers.values()]
+                queues += holder.host.owned(holder.owner)
+                for record in (*holder.unsettled.values(), *holder.provisional.values()):
+                    if record.acquired:
+                        needed.entries[record.entry] = None
+                        queues.append(record.entry.queue)
+                for message, targets in () if holder.tx is None else holder.tx.published:
+                    needed.messages[message] = None
+                    queues += targets
+                needed.queues.update(dict.fromkeys([queue for queue in queues if not queue.durable and not queue.deleted]))
 
     def _keepable(self) -> list[SessionHolder]:
-        return [holder for holder in self.sessions.values() if session_persistence.keepable(holder)]
+        """Returns the sessions that a restart can restore: those that are detached and work on no unprepared branch."""
+        return [
+            each
+            for each in self.sessions.values()
+            if each.peer is None
+            and each.session.state == "detached"
+            and not each.ended
+            and not each.host.coordinator.associated(each.owner)
+        ]
 
     def claims(self, plain: Plain) -> tuple[set[str], set[tuple[str, int]]]:
         """Returns the queues that a session owns, subscribes to or has messages of, and these messages."""
-        return session_persistence.claims(plain)
+        queues: set[str] = {*plain["owned"], *[name for _, name, *_ in plain["consumers"]]}
+        entries: set[tuple[str, int]] = set()
+        for _, queue, number, acquired, _ in (*plain["unsettled"], *plain["pledged"]):
+            queues.add(queue)
+            if acquired:
+                entries.add((queue, number))
+        for _, names in plain["published"] or ():
+            queues.update(names)
+        return queues, entries
 
     def outlived(self, plain: Plain, left: Collection[tuple[str, str, bytes]]) -> bool:
         """Returns whether the session is unchanged since the snapshot: it is not among the journal's SessionLeft."""
@@ -162,8 +206,9 @@ class SessionFront(Front):
 
     def restore(self, plain: Plain, rebuilding: Rebuilding) -> None:
         """Restores the session, detached; its timeout begins."""
-        holder = session_persistence.restore(self, plain, rebuilding)
+        holder = _restored(self, plain, rebuilding)
         self._remembered[holder.key] = None
+        self.broker._keep(holder)
 
     def touched(self, key: SessionKey) -> int:
         """Records that a session begins, continues or ends, so that an earlier snapshot of it must not be restored.
@@ -204,6 +249,129 @@ class Kept:
         self._counts[whose] -= 1
         if not self._counts[whose]:
             del self._counts[whose]
+
+
+# --- a kept session as a plain value --------------------------------------------------------------------------------------
+
+
+def _plain(holder: SessionHolder) -> dict[str, object]:
+    """Returns a detached session, with all that it holds at the broker, as a plain value."""
+    session = holder.session
+    host, identity, name = holder.key
+    failing, epoch = holder.failing, holder.broker.config.epoch or 0.0
+    return {
+        "host": host,
+        "identity": identity,
+        "name": name,
+        "session": session.snapshot(),
+        "profile": attrs.asdict(session.profile),
+        "limits": attrs.asdict(session.limits),
+        "consumers": tuple([
+            (
+                each.destination, each.queue.name, each.exclusive, each.selector and each.selector.text, each.priority,
+                # On the epoch's clock, since the broker's own clock ends with it.
+                each.no_local, None if each.since is None else (each.since.moment + epoch, each.since.number),
+            )
+            for each in holder.consumers.values() if not each.queue.deleted
+        ]),
+        "owned": tuple([queue.name for queue in holder.host.owned(holder.owner)]),
+        "unsettled": _records(holder.unsettled),
+        "pledged": _records(holder.provisional),
+        "accepted": holder.provisional.accepted_ids().ranges,
+        "published": None if holder.tx is None else tuple([
+            (message.number, tuple([queue.name for queue in queues if not queue.deleted]))
+            for message, queues in holder.tx.published
+        ]),
+        "accepts": holder.accepts.freeze().ranges,
+        "rejects": tuple([(int(code), ids.freeze().ranges) for code, ids in holder.rejects.items()]),
+        "owing": tuple([(id, None if v is None else encode_struct32(v)) for id, v in holder.owing.items()]),
+        "failing": None if failing is None else (failing[0], int(failing[1]), failing[2], failing[3]),
+        "told": holder.front.throttle.told(holder),
+    }  # fmt: skip
+
+
+def _records(records: Mapping[int, Unsettled]) -> tuple[tuple[int, str, int, bool, bool], ...]:
+    return tuple([
+        (id, r.entry.queue.name, r.entry.message.number, r.acquired, r.explicit)
+        for id, r in records.items()
+        if not r.entry.queue.deleted
+    ])  # fmt: skip
+
+
+_NOT_ASKED: Final[tuple[Any, ...]] = (None, 0, False, None)
+"""The selector, priority, no-local and replay period of subscriptions; before 0.2 none were kept."""
+
+
+def _restored(front: SessionFront, plain: Plain, rebuilding: Rebuilding) -> SessionHolder:
+    """Restores what `_plain` returned; raises as `Front.restore` does."""
+    host, epoch = rebuilding.host, front.broker.config.epoch or 0.0
+    session = Session.restore(plain["session"], profile=Profile(**plain["profile"]), limits=Limits(**plain["limits"]))
+    holder = SessionHolder(front, None, host, (host.name, plain["identity"], plain["name"]), session)
+    for name in plain["owned"]:
+        if name in rebuilding.queues:
+            host.declare_queue(name, exclusive=True, owner=holder.owner)
+    failing = plain["failing"]
+    for destination, name, exclusive, *more in plain["consumers"]:
+        if name in rebuilding.queues:
+            subscriber = session.subscribers[destination]
+            selector, priority, no_local, since = tuple(more) + _NOT_ASKED[len(more) :]
+            asked = SubscriptionArguments(None if selector is None else Selector(selector, host.limits), priority, no_local)
+            begun = None if since is None else Since(since[0] - epoch, since[1])
+            holder.consumers[destination] = SessionConsumer(holder, name, subscriber, exclusive, asked, begun)
+        else:
+            deleted = Refused(SUBSCRIBE_QUEUE_DELETED, queue=name)
+            failing = failing or (None, code_of(deleted, session.profile.error_codes), deleted.text, None)
+    holder.unsettled.add_all(_unsettled(plain["unsettled"], rebuilding))
+    for id in [id for id, record in holder.unsettled.items() if not record.acquired]:
+        holder.show(id)
+    holder.provisional.add_all(_unsettled(plain["pledged"], rebuilding))
+    if plain["published"] is not None:
+        holder.tx = Work(host, holder.provisional)
+        for number, queues in plain["published"]:
+            holder.tx.hold(
+                rebuilding.messages[number], [rebuilding.queues[name] for name in queues if name in rebuilding.queues]
+            )
+        accepted = plain.get("accepted")  # before 0.2 a rollback left nothing there
+        holder.provisional.accept(holder.provisional.ids.freeze() if accepted is None else RangeSet(accepted))
+    holder.accepts.update(RangeSet(plain["accepts"]))
+    for code, ranges in plain["rejects"]:
+        holder.rejects[code] = MutableRangeSet(RangeSet(ranges))
+    for id, octets in plain["owing"]:
+        holder.owing[id] = None if octets is None else decode_struct32(octets, 0, len(octets))[0]
+    holder.failing = None if failing is None else (failing[0], ErrorCode(failing[1]), failing[2], failing[3])
+    if plain["told"] is not None:
+        front.throttle.restored(holder, plain["told"])
+    _catch_up(holder)
+    return holder
+
+
+def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  # Any: what `_records` made, or it raises
+    found: dict[int, Unsettled] = {}
+    for id, queue, number, acquired, explicit in records:
+        entry: QueueEntry | None = rebuilding.entries.get((queue, number))
+        if entry is not None and (not acquired or entry.queue.acquire(entry)):
+            found[id] = Unsettled(entry, acquired, explicit)
+    return found
+
+
+def _catch_up(holder: SessionHolder) -> None:
+    """Handles what waited for the journal: the snapshot has made it durable."""
+    session = holder.session
+    flushes = {id: subscriber.destination for id, subscriber in session._subscribers.flushes.items()}
+    for id in [id for id, owed in session._inbound.owed.items() if not owed.result]:
+        consumer = holder.consumers.get(flushes.get(id, ""))
+        if consumer is not None:
+            consumer.flush(id)
+        else:
+            holder.complete(id)
+    deliveries = session._transfers.deliveries
+    rest = session._inbound.outstanding.freeze() - RangeSet.of(*session._inbound.owed) - RangeSet.of(*deliveries)
+    if rest:  # publishes that are not accepted
+        session._complete_now(rest)
+    rejects = [ids.freeze() for ids in holder.rejects.values()]
+    for id in list(deliveries):
+        if id not in holder.accepts and not [ids for ids in rejects if id in ids]:
+            holder.accept(id)
 
 
 # --- publishes ------------------------------------------------------------------------------------------------------------
