@@ -301,7 +301,7 @@ def _matches(line: _Line, request: Request) -> bool:
         return False
     if rule.kind is not Kind.KEY:
         return request.kind is rule.kind and line.name.matches(request.name)
-    if request.kind is not Kind.EXCHANGE or request.verb not in (Verb.PUBLISH, Verb.BIND, Verb.UNBIND):
+    if request.kind is not Kind.EXCHANGE or request.verb not in _KEYED:
         return False
     if not line.exchange.matches(request.name):
         return False
@@ -380,11 +380,12 @@ _SPOKEN: Final = {"allow": True, "deny": False}
 class RulesError(AmqpError, ValueError):
     """Rules that cannot be parsed: `source` is their origin, `why` the fault, `line` its line, from 1, or None."""
 
-    def __init__(self, source: str, line: int | None, why: str) -> None:
-        super().__init__(f"{source}: {'' if line is None else f'line {line}: '}{why}", made=(source, line, why))
-        self.source: Final = source
-        self.line: Final = line
-        self.why: Final = why
+    source: str
+    line: int | None
+    why: str
+
+    def _text(self) -> str:
+        return f"{self.source}: {'' if self.line is None else f'line {self.line}: '}{self.why}"
 
 
 def parse_rules(text: str, source: str = "rules", groups: Mapping[str, Iterable[str]] | None = None) -> Rules:

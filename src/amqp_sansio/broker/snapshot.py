@@ -21,11 +21,9 @@ from amqp_sansio.broker.journal import (
     Closed,
     Enqueued,
     Entry,
-    ExchangeDeclared,
     Marks,
     MessageStored,
     Operation,
-    QueueDeclared,
 )
 from amqp_sansio.broker.model.message import AVAILABLE
 from amqp_sansio.broker.transactions import Work, prepared
@@ -63,19 +61,14 @@ def survey(host: VirtualHost, needed: Needed | None = None) -> HostLedger:
     ledger = HostLedger(host.name)
     for exchange in host.exchanges.values():
         if exchange.durable and not exchange.name.startswith("amq."):
-            alternate = exchange.alternate.name if exchange.alternate is not None and exchange.alternate.durable else ""
-            ledger.apply(
-                ExchangeDeclared(
-                    host.name, exchange.name, exchange.TYPE, alternate, exchange.auto_delete, exchange.arguments
-                )
-            )  # fmt: skip
+            ledger.apply(host.exchange_declared(exchange))
     queues = [queue for queue in host.queues.values() if queue.durable or queue in needed.queues]
     stored: dict[int, Message] = {message.number: message for message in needed.messages}
     branches = host.coordinator.doubtful
     accepted = {entry: None for branch in branches for entry in branch.work.accepted}
     standing: list[Enqueued] = []
     for queue in queues:
-        ledger.apply(declared(host.name, queue))
+        ledger.apply(host.queue_declared(queue))
         for binding in queue.bindings.values():
             if binding.exchange.durable:
                 ledger.apply(Bound(host.name, binding.exchange.name, queue.name, binding.key, binding.arguments))
@@ -99,12 +92,6 @@ def survey(host: VirtualHost, needed: Needed | None = None) -> HostLedger:
             ledger.apply(BranchDecided(host.name, branch.xid, int(branch.decided)))
     ledger.transient.update([queue.name for queue in queues if not queue.durable])
     return ledger
-
-
-def declared(host: str, queue: Queue) -> QueueDeclared:
-    """Returns the operation that declares a queue."""
-    alternate = queue.alternate.name if queue.alternate is not None and queue.alternate.durable else ""
-    return QueueDeclared(host, queue.name, alternate, queue.owner is not None, queue.auto_delete, queue.arguments)
 
 
 class Rebuilding:

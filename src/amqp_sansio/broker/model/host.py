@@ -140,8 +140,7 @@ class VirtualHost(HostMessages):
             alternate.alternates += 1
         if not durable:
             return 0
-        kept = alternate.name if alternate is not None and alternate.durable else ""
-        return self.journal.write(ExchangeDeclared(self.name, exchange, made.TYPE, kept, auto_delete))
+        return self.journal.write(self.exchange_declared(made))
 
     def delete_exchange(self, exchange: str | None, if_unused: bool = False) -> int:
         """Implements exchange.delete: removes the exchange, with its bindings."""
@@ -305,13 +304,11 @@ class VirtualHost(HostMessages):
         self.argument_octets += octets
         if alternate is not None:
             alternate.alternates += 1
-        exclusive = exclusive or asked.of_session or asked.of_connection
-        if exclusive:
+        if exclusive or asked.of_session or asked.of_connection:
             self._own(made, connection_of(owner) if asked.of_connection else owner)
         if not durable:
             return 0
-        name = alternate.name if alternate is not None and alternate.durable else ""  # a transient one is gone then
-        return self.journal.write(QueueDeclared(self.name, queue, name, exclusive, auto_delete, given))
+        return self.journal.write(self.queue_declared(made))
 
     def delete_queue(
         self, queue: str | None, if_unused: bool = False, if_empty: bool = False, owner: Owner | None = None
@@ -434,6 +431,18 @@ class VirtualHost(HostMessages):
             self._auto_delete(alternate, operations)
         return self.journal.write(*operations)
 
+    # --- for the journal ------------------------------------------------------------------------------------------------------
+
+    def exchange_declared(self, exchange: Exchange) -> ExchangeDeclared:
+        """Returns the journal's record of an exchange."""
+        kept = _kept_alternate(exchange)
+        return ExchangeDeclared(self.name, exchange.name, exchange.TYPE, kept, exchange.auto_delete, exchange.arguments)
+
+    def queue_declared(self, queue: Queue) -> QueueDeclared:
+        """Returns the journal's record of a queue."""
+        owned = queue.owner is not None
+        return QueueDeclared(self.name, queue.name, _kept_alternate(queue), owned, queue.auto_delete, queue.arguments)
+
     # --- ownership and auto-delete --------------------------------------------------------------------------------------------
 
     def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
@@ -527,6 +536,11 @@ class VirtualHost(HostMessages):
 def _free(queue: Queue, owner: Owner | None) -> bool:
     """Returns whether no other owner has the queue exclusively."""
     return queue.owner is None or queue.owner in (owner, connection_of(owner))
+
+
+def _kept_alternate(of: Exchange | Queue) -> str:
+    """Returns the name of the alternate exchange; "" for a transient one, which is gone after a restart."""
+    return of.alternate.name if of.alternate is not None and of.alternate.durable else ""
 
 
 def _spent(exchange: Exchange) -> bool:
