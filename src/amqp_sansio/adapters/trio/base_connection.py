@@ -130,6 +130,13 @@ class BaseConnection(AwaitedConnection[C]):
         stream = await trio.open_tcp_stream(endpoint.host, endpoint.port)
         if not endpoint.tls:
             return stream
+        try:
+            return await self._secured(endpoint, stream)
+        except BaseException:
+            await trio.aclose_forcefully(stream)
+            raise
+
+    async def _secured(self, endpoint: Endpoint, stream: trio.SocketStream) -> trio.abc.Stream:
         context = self._tls or ssl.create_default_context()
         name = self.address.server_name or endpoint.host
         secured = trio.SSLStream(stream, context, server_hostname=name, https_compatible=True)
