@@ -56,3 +56,13 @@ def test_without_a_policy_the_loss_is_the_end_and_says_why(loop: Loop) -> None:
 
     with served(loop) as broker:
         loop.run(lambda: main(broker))
+
+
+def test_a_connection_whose_end_may_take_no_time_is_over_at_once(loop: Loop) -> None:
+    async def main(url: str) -> None:
+        async with loop.connect(url) as connection:
+            await connection.close(timeout=0)
+            assert connection.closed.done
+
+    with served(loop) as broker:
+        loop.run(lambda: main(broker.url))

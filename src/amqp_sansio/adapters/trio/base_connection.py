@@ -11,11 +11,14 @@ from typing import Final, Self
 
 import trio
 
-from amqp_sansio.adapters.trio.wire import Line, Wire
+from amqp_sansio.adapters.trio.wire import Line, Wire, settled
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.awaited import AwaitedConnection
 from amqp_sansio.conversation.base_session import C
 from amqp_sansio.errors import AmqpError, LocalProtocolError
+
+LINGER: Final = 0.01
+"""Seconds after the end of a connection for octets that its socket takes at once."""
 
 
 class BaseConnection(AwaitedConnection[C]):
@@ -38,6 +41,7 @@ class BaseConnection(AwaitedConnection[C]):
         self._tls: Final = tls
         self._nursery: Final = nursery
         self._block: AbstractAsyncContextManager[None] | None = None
+        self._background: trio.CancelScope | None = None
         client.wake = self._line.wake
 
     async def _open(self) -> Self:
@@ -76,7 +80,7 @@ class BaseConnection(AwaitedConnection[C]):
         """A block in which the connection runs."""
         self._client.enter()
         # Shielded, so that a cancelled block can still close the connection, and no frame breaks off in the middle.
-        background = trio.CancelScope(shield=True)
+        background = self._background = trio.CancelScope(shield=True)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._run_in, background)
@@ -92,6 +96,11 @@ class BaseConnection(AwaitedConnection[C]):
             if len(group.exceptions) == 1:
                 raise group.exceptions[0] from group.exceptions[0].__cause__
             raise
+
+    async def _stop(self) -> None:
+        if self._background is not None:
+            self._background.deadline = trio.current_time() + LINGER
+            await settled(self._client.ended)
 
     # --- the background ------------------------------------------------------------------------------------------------------
 
