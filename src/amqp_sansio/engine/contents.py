@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.engine.findings import Findings, Objection, some
 from amqp_sansio.errors import LimitError, LocalProtocolError
@@ -492,9 +492,6 @@ def _up_to(kept: Mapping[int, FileDelivery], last: int) -> list[int]:
     return found
 
 
-_CONSUMING: Final = (file.ConsumeOk, file.Cancel, stream.ConsumeOk, stream.Cancel, stream.Deliver)
-_STAGING: Final = (file.Open, file.OpenOk, file.Stage)
-
 CONTENT_VERBS: Final = frozenset(verb for verb in COMMAND_SPEAKERS if verb.startswith(("file.", "stream."))) | {
     OPEN,
     OPEN_OK,
@@ -574,54 +571,11 @@ class Contents:
         if code is not None and code not in _RETURN_CODES:
             said, known = f"{verb} with {code}", tuple([str(each) for each in _RETURN_CODES])
             return Objection(f"{verb}.reply-code", said, known, ErrorCode.ILLEGAL_ARGUMENT, "no such return code")
-        if isinstance(command, file.Consume | stream.Consume):
-            return self._of(command).consumers.check_consume(command, self._limits.subscriptions)
-        if isinstance(command, file.Deliver):
-            consumers, tag = self._file.consumers, command.consumer_tag or ""
-            staged, name = self._staging[SERVER], command.identifier or ""
-            return (
-                consumers.check(speaker, verb, tag)
-                or self._deliveries.check_deliver(
-                    command, consumers.acknowledged(tag), staged.size(name) or 0, self._limits.incomplete_commands
-                )
-                or staged.check_use(verb, name)
-            )
-        if isinstance(command, _CONSUMING):
-            return self._of(command).consumers.check(speaker, verb, command.consumer_tag or "")
-        if isinstance(command, _STAGING):
-            return self._staging[_stager(speaker, command)].check(speaker, command, octets)
-        if isinstance(command, file.Ack | file.Reject):
-            return self._deliveries.check_ack(command)
-        refusal = refused(self._of(command).machine(command), speaker, verb)
-        if refusal is not None:
-            text = "nothing was published" if verb.endswith("return") else "one question at a time, and one answer to each"
-            return Objection(verb, verb, refusal.legal_for(speaker), ErrorCode.ILLEGAL_STATE, text)
-        if isinstance(command, file.Publish):
-            return self._staging[CLIENT].check_use(verb, command.identifier or "")
-        return None
+        return _PARTS.get(type(command), _OTHERS).check(self, speaker, command, octets)
 
     def step(self, speaker: str, command: Command, id: int | None) -> None:
         """Records a command without a (sure) objection, sent as command `id` (None: unknown)."""
-        verb = command.VERB
-        if isinstance(command, file.Consume | stream.Consume):
-            self._of(command).consumers.consume(command)
-        elif isinstance(command, file.Deliver):
-            consumers, tag = self._file.consumers, command.consumer_tag or ""
-            size = self._staging[SERVER].size(command.identifier or "") or 0
-            self._deliveries.deliver(command.delivery_tag or 0, consumers.acknowledged(tag), id, size)
-            consumers.step(speaker, verb, tag, id)
-        elif isinstance(command, _CONSUMING):
-            self._of(command).consumers.step(speaker, verb, command.consumer_tag or "", id)
-        elif isinstance(command, _STAGING):
-            self._staging[_stager(speaker, command)].step(speaker, command)
-        elif isinstance(command, file.Ack | file.Reject):
-            self._deliveries.settle(command, id, self._role == SERVER)
-        else:
-            self._of(command).machine(command).step(speaker, verb)
-            if isinstance(command, file.Qos):
-                self._asked = command.prefetch_size or 0, command.prefetch_count or 0
-            elif isinstance(command, file.QosOk):
-                self._deliveries.open_window(*self._asked)
+        _PARTS.get(type(command), _OTHERS).step(self, speaker, command, id)
 
     def completed(self, speaker: str, ids: RangeSet) -> None:
         """Records that `speaker` has completed these commands of the other side."""
@@ -668,9 +622,111 @@ class Contents:
         return self._file if command.VERB.startswith("file.") else self._stream
 
 
+class _Part(NamedTuple):
+    """How commands of some classes are checked, and what they change; with the arguments of `Contents`."""
+
+    check: Callable[[Contents, str, Any, int | None], Objection | None]  # Any: each row takes its own commands
+    step: Callable[[Contents, str, Any, int | None], None]
+
+
+def _check_consume(contents: Contents, speaker: str, command: AnyConsume, octets: int | None) -> Objection | None:
+    return contents._of(command).consumers.check_consume(command, contents._limits.subscriptions)
+
+
+def _consume(contents: Contents, speaker: str, command: AnyConsume, id: int | None) -> None:
+    contents._of(command).consumers.consume(command)
+
+
+_OfConsumer: TypeAlias = file.ConsumeOk | file.Cancel | file.Deliver | stream.ConsumeOk | stream.Cancel | stream.Deliver
+_OfStaging: TypeAlias = file.Open | file.OpenOk | file.Stage
+
+
+def _check_consumer(contents: Contents, speaker: str, command: _OfConsumer, octets: int | None) -> Objection | None:
+    return contents._of(command).consumers.check(speaker, command.VERB, command.consumer_tag or "")
+
+
+def _step_consumer(contents: Contents, speaker: str, command: _OfConsumer, id: int | None) -> None:
+    contents._of(command).consumers.step(speaker, command.VERB, command.consumer_tag or "", id)
+
+
+def _check_deliver(contents: Contents, speaker: str, command: file.Deliver, octets: int | None) -> Objection | None:
+    acknowledged = contents._file.consumers.acknowledged(command.consumer_tag or "")
+    staged, name, most = contents._staging[SERVER], command.identifier or "", contents._limits.incomplete_commands
+    return (
+        _check_consumer(contents, speaker, command, octets)
+        or contents._deliveries.check_deliver(command, acknowledged, staged.size(name) or 0, most)
+        or staged.check_use(command.VERB, name)
+    )
+
+
+def _deliver(contents: Contents, speaker: str, command: file.Deliver, id: int | None) -> None:
+    acknowledged = contents._file.consumers.acknowledged(command.consumer_tag or "")
+    size = contents._staging[SERVER].size(command.identifier or "") or 0
+    contents._deliveries.deliver(command.delivery_tag or 0, acknowledged, id, size)
+    _step_consumer(contents, speaker, command, id)
+
+
+def _check_staging(contents: Contents, speaker: str, command: _OfStaging, octets: int | None) -> Objection | None:
+    return contents._staging[_stager(speaker, command)].check(speaker, command, octets)
+
+
+def _stage(contents: Contents, speaker: str, command: _OfStaging, id: int | None) -> None:
+    contents._staging[_stager(speaker, command)].step(speaker, command)
+
+
 def _stager(speaker: str, command: Command) -> str:
     """Returns the side that stages the file: open-ok comes from the receiver."""
     return OTHER_SIDE[speaker] if isinstance(command, file.OpenOk) else speaker
+
+
+def _check_ack(contents: Contents, speaker: str, command: file.Ack | file.Reject, octets: int | None) -> Objection | None:
+    return contents._deliveries.check_ack(command)
+
+
+def _settle(contents: Contents, speaker: str, command: file.Ack | file.Reject, id: int | None) -> None:
+    contents._deliveries.settle(command, id, contents._role == SERVER)
+
+
+def _check_other(contents: Contents, speaker: str, command: Command, octets: int | None) -> Objection | None:
+    verb = command.VERB
+    refusal = refused(contents._of(command).machine(command), speaker, verb)
+    if refusal is None:
+        return None
+    text = "nothing was published" if verb.endswith("return") else "one question at a time, and one answer to each"
+    return Objection(verb, verb, refusal.legal_for(speaker), ErrorCode.ILLEGAL_STATE, text)
+
+
+def _step_other(contents: Contents, speaker: str, command: Command, id: int | None) -> None:
+    contents._of(command).machine(command).step(speaker, command.VERB)
+
+
+def _check_publish(contents: Contents, speaker: str, command: file.Publish, octets: int | None) -> Objection | None:
+    staged = contents._staging[CLIENT]
+    return _check_other(contents, speaker, command, octets) or staged.check_use(command.VERB, command.identifier or "")
+
+
+def _ask_window(contents: Contents, speaker: str, command: file.Qos, id: int | None) -> None:
+    _step_other(contents, speaker, command, id)
+    contents._asked = command.prefetch_size or 0, command.prefetch_count or 0
+
+
+def _open_window(contents: Contents, speaker: str, command: file.QosOk, id: int | None) -> None:
+    _step_other(contents, speaker, command, id)
+    contents._deliveries.open_window(*contents._asked)
+
+
+_OTHERS: Final = _Part(_check_other, _step_other)
+_CONSUMER: Final = file.ConsumeOk, file.Cancel, stream.ConsumeOk, stream.Cancel, stream.Deliver
+_PARTS: Final[dict[type[Command], _Part]] = {
+    **dict.fromkeys((file.Consume, stream.Consume), _Part(_check_consume, _consume)),
+    **dict.fromkeys(_CONSUMER, _Part(_check_consumer, _step_consumer)),
+    file.Deliver: _Part(_check_deliver, _deliver),
+    **dict.fromkeys((file.Open, file.OpenOk, file.Stage), _Part(_check_staging, _stage)),
+    **dict.fromkeys((file.Ack, file.Reject), _Part(_check_ack, _settle)),
+    file.Publish: _Part(_check_publish, _step_other),
+    file.Qos: _Part(_check_other, _ask_window),
+    file.QosOk: _Part(_check_other, _open_window),
+}
 
 
 def is_global(command: Command) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from amqp_sansio.engine.contents import CONTENT_VERBS, ContentWitness
 from amqp_sansio.engine.demarcation import DemarcationWitness
@@ -148,34 +148,31 @@ class ChannelWitness:
         if not self._may_use(speaker, control.VERB):
             self.refused(speaker, control)
             return
-        other = OTHER_SIDE[speaker]
-        if isinstance(control, Completed):
-            self.completes(speaker, control.commands)
-        elif isinstance(control, CommandPoint):
-            stream = self._stream(speaker)
-            moved = (control.command_id or 0) != (stream.next or 0)
-            if moved or control.command_offset:
-                self.content.forget()
-            if moved:
-                self._goes_on(speaker)
-            stream.command_point(control)
-        elif isinstance(control, KnownCompleted):
-            self._stream(speaker).known_completed(control)
-        elif isinstance(control, Confirmed):
-            self._stream(other).confirmed(control)
-        elif isinstance(control, Expected):
-            self._stream(other).expected(control)
-        elif isinstance(control, Flush):
-            if control.expected:  # as a side asks to resume a session
-                self.content.forget()
-                if not any(each.next for each in self._streams.values()):
-                    self._goes_on(CLIENT)  # a side that asks for this before any command has state of the session
-            self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
-        elif isinstance(control, Gap):
-            self._stream(speaker).gap(control)
+        hear = _CONTROLS.get(type(control))
+        if hear is not None:
+            hear(self, speaker, control)
+
+    def _command_point(self, speaker: str, control: CommandPoint) -> None:
+        stream = self._stream(speaker)
+        moved = (control.command_id or 0) != (stream.next or 0)
+        if moved or control.command_offset:
             self.content.forget()
-            if speaker == CLIENT:
-                self._transactions_lost()
+        if moved:
+            self._goes_on(speaker)
+        stream.command_point(control)
+
+    def _flush(self, speaker: str, control: Flush) -> None:
+        if control.expected:  # as a side asks to resume a session
+            self.content.forget()
+            if not any(each.next for each in self._streams.values()):
+                self._goes_on(CLIENT)  # a side that asks for this before any command has state of the session
+        self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
+
+    def _gap(self, speaker: str, control: Gap) -> None:
+        self._stream(speaker).gap(control)
+        self.content.forget()
+        if speaker == CLIENT:
+            self._transactions_lost()
 
     def _may(self, speaker: str, verb: str) -> bool:
         """Steps the attachment by one of its own words; reports a violation when it refuses."""
@@ -382,6 +379,17 @@ class ChannelWitness:
             self.name = None
         self._stream(speaker).lost()
         self._stream(OTHER_SIDE[speaker]).feedback_lost()
+
+
+_CONTROLS: Final[dict[type[Control], Callable[[ChannelWitness, str, Any], None]]] = {  # Any: each row takes its own control
+    Completed: lambda witness, speaker, control: witness.completes(speaker, control.commands),
+    CommandPoint: ChannelWitness._command_point,
+    KnownCompleted: lambda witness, speaker, control: witness._stream(speaker).known_completed(control),
+    Confirmed: lambda witness, speaker, control: witness._stream(OTHER_SIDE[speaker]).confirmed(control),
+    Expected: lambda witness, speaker, control: witness._stream(OTHER_SIDE[speaker]).expected(control),
+    Flush: ChannelWitness._flush,
+    Gap: ChannelWitness._gap,
+}
 
 
 def _named(codes: type[DetachCode] | type[ErrorCode], code: int | None) -> str:
