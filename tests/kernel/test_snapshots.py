@@ -65,6 +65,14 @@ def test_objects_come_back_once_each_and_may_know_each_other() -> None:
     assert (one.things, two.things, one.call) == ([1], {"a": b"b"}, len)
 
 
+def test_attributes_that_a_class_got_later_have_the_values_given_for_them() -> None:
+    plain = (("object", 0), (("Node", ("things", 1)),))
+    back = Loader(CLASSES, {}, None, {}, {"Node": {"things": 0, "next": None, "call": None}}).load(plain)
+    assert isinstance(back, Node)
+    assert (back.things, back.next, back.call) == (1, None, None)
+    assert not hasattr(Loader(CLASSES, {}, None).load(plain), "next")
+
+
 def test_what_is_not_named_does_not_go_in() -> None:
     with pytest.raises(TypeError):
         Dumper({}).dump(Node(1))

@@ -167,9 +167,10 @@ class Beginning:
 
     __slots__ = ("_disordered", "_octets", "_reached", "asked", "certain", "firsts", "segments", "syns")
 
-    def __init__(self, asked: tuple[int, ...] = ()) -> None:
+    def __init__(self, asked: tuple[int, ...] | None = None) -> None:
         self.asked: Final = asked
-        """The sides whose ports were asked for when it began; a snapshot may go on without asking for them."""
+        """The sides whose ports were asked for when it began; a snapshot may go on without asking for them.  None, in states
+        of earlier versions: those asked for when its segments are heard."""
         self.segments: list[Withheld] = []
         self.syns: list[tuple[int, int] | None] = [None, None]
         """The sequence number and the flags of each side's SYN."""

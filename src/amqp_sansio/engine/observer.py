@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
+import attrs
+
 from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine.checker import Answered, Checker, Observed, Speaker, Transfers
 from amqp_sansio.engine.connection import violation_of
@@ -36,6 +38,8 @@ _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 
 VERSION: Final = 2
 """The version of the format of snapshots; the first one had no number."""
+_LACKING: Final = {"Limits": attrs.asdict(DEFAULT_LIMITS)}
+"""Snapshots lack the limits that were added after them: see `Loader`."""
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Found
 """One item of a stream.  Found: the framing of its frames, where several were possible."""
@@ -730,7 +734,7 @@ def _framings(dialects: Sequence[Dialect[Codec]]) -> dict[str, object]:
 
 def _loader(checker: Checker, dialects: Sequence[Dialect[Codec]], carries: Carries) -> Loader:
     tables = {table.name: table for table in checker.TABLES}
-    return Loader(_classes(checker), tables, carries, _framings(dialects))
+    return Loader(_classes(checker), tables, carries, _framings(dialects), _LACKING)
 
 
 def _names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:

@@ -93,7 +93,10 @@ class Dumper:
 
 
 class Loader:
-    """Restores the objects.  Every callable becomes `callable_`.  Raises DecodeError for what no Dumper has written."""
+    """Restores the objects.  Every callable becomes `callable_`.  Raises DecodeError for what no Dumper has written.
+
+    `lacking` are values of attributes that earlier versions of a class lacked, by the names of class and attribute.
+    """
 
     def __init__(
         self,
@@ -101,8 +104,10 @@ class Loader:
         tables: Mapping[str, Table],
         callable_: Callable[..., object] | None,
         given: Mapping[str, object] = MappingProxyType({}),
+        lacking: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
     ) -> None:
         self._given: Final = given
+        self._lacking: Final = lacking
         self._classes: Final = classes
         self._tables: Final = tables
         self._callable: Final = callable_
@@ -166,6 +171,9 @@ class Loader:
         kind = self._classes[name]
         made: object = kind.__new__(kind)  # type: ignore[call-overload]  # object.__new__ is refused by compiled classes
         self._made[index] = made
+        if name in self._lacking:
+            for field, item in self._lacking[name].items():
+                object.__setattr__(made, field, item)
         allowed = set(_names(kind))
         for field, item in fields:
             if allowed and field not in allowed:

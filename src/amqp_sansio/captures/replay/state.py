@@ -51,6 +51,8 @@ _STORED: Final = {
     "TransferRecord": "Message",
 }
 """The names in a state of classes that have another one in the code."""
+_LACKING: Final = {"Beginning": {"asked": None}}
+"""See `Loader`."""
 _MOVED: Final = ("_branches", "_heard", "_sessions")
 """Attributes of a Recorder of version 7 that its history has since then."""
 _SHARED: Final = ("_rows", "_talk")
@@ -120,4 +122,4 @@ def read(octets: bytes, given: Mapping[str, object]) -> object:
             plain = _of_version_7(plain, options.body_head if isinstance(options, ReplayOptions) else 0)
         except (TypeError, ValueError, KeyError) as error:
             raise DecodeError("state of a replay", 1, f"cannot be read: {error!r}") from error
-    return _Reader(_classes(), {}, None, given).load(plain)
+    return _Reader(_classes(), {}, None, given, _LACKING).load(plain)

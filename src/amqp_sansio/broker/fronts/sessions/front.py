@@ -305,7 +305,9 @@ _NOT_ASKED: Final[tuple[Any, ...]] = (None, 0, False, None)
 def _restored(front: SessionFront, plain: Plain, rebuilding: Rebuilding) -> SessionHolder:
     """Restores what `_plain` returned; raises as `Front.restore` does."""
     host, epoch = rebuilding.host, front.broker.config.epoch or 0.0
-    session = Session.restore(plain["session"], profile=Profile(**plain["profile"]), limits=Limits(**plain["limits"]))
+    known = attrs.fields_dict(Limits)  # earlier versions had one that is gone
+    limits = Limits(**{name: value for name, value in plain["limits"].items() if name in known})
+    session = Session.restore(plain["session"], profile=Profile(**plain["profile"]), limits=limits)
     holder = SessionHolder(front, None, host, (host.name, plain["identity"], plain["name"]), session)
     for name in plain["owned"]:
         if name in rebuilding.queues:
