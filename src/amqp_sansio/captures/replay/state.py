@@ -82,6 +82,18 @@ def _of_version_7(plain: tuple[object, ...], head: int) -> tuple[object, ...]:
     return root, tuple(made)
 
 
+def _with_lists(plain: tuple[object, ...]) -> tuple[object, ...]:
+    """Makes the checksums of a conversation a list: the first states of version 8 that have them have a tuple."""
+    root, records = plain
+    made = list(records) if isinstance(records, tuple) else []
+    for place, record in enumerate(made):
+        if isinstance(record, tuple) and record[:1] == ("Conversation",):
+            kept = dict(record[1:])
+            if "sums" in kept:
+                made[place] = ("Conversation", *(kept | {"sums": ("list", *kept["sums"][1:])}).items())
+    return root, tuple(made)
+
+
 class _Writer(Dumper):
     def _value(self, value: object) -> object:
         if type(value) is Observer:
@@ -116,10 +128,12 @@ def read(octets: bytes, given: Mapping[str, object]) -> object:
         raise DecodeError("state of a replay", 1, f"cannot be read: {error}") from error
     if not isinstance(plain, tuple):
         raise DecodeError("state of a replay", 1, "cannot be read")
-    if octets[0] != VERSION:
-        try:
+    try:
+        if octets[0] == VERSION:
+            plain = _with_lists(plain)
+        else:
             options = given.get("options")
             plain = _of_version_7(plain, options.body_head if isinstance(options, ReplayOptions) else 0)
-        except (TypeError, ValueError, KeyError) as error:
-            raise DecodeError("state of a replay", 1, f"cannot be read: {error!r}") from error
+    except (TypeError, ValueError, KeyError) as error:
+        raise DecodeError("state of a replay", 1, f"cannot be read: {error!r}") from error
     return _Reader(_classes(), {}, None, given, _LACKING).load(plain)
