@@ -19,6 +19,7 @@ from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.dialects import AMQP_0_9_1
 from amqp_sansio.spec.xids import key_of
 
 
@@ -98,6 +99,22 @@ def test_the_snapshot_of_an_observer_is_read(folder: Path) -> None:
         assert repr(fresh.next_event()) == said[-1]
     assert len(said) > 2
     assert fresh.next_event() is None
+
+
+@kept("channel.txt")
+def test_the_snapshot_of_an_observer_of_channels_is_read(folder: Path) -> None:
+    before, snapshot, rest = literal_eval((folder / "channel.txt").read_text())
+    watch, fresh = Observer.restore(snapshot, AMQP_0_9_1), Observer(AMQP_0_9_1)
+    for speaker, octets in before:
+        fresh.receive_data(speaker, octets)
+        list(fresh.events())
+    watch = Observer.restore(watch.snapshot(), AMQP_0_9_1)
+    for speaker, octets in rest:
+        for each in (watch, fresh):
+            each.receive_data(speaker, octets)
+        found = list(watch.events())
+        assert found
+        assert found == list(fresh.events())
 
 
 @kept("replay.bin")

@@ -6,7 +6,7 @@ Its ears read the octets of one side each: a protocol header, then frames or oct
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import attrs
@@ -38,8 +38,8 @@ _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 
 VERSION: Final = 2
 """The version of the format of snapshots; the first one had no number."""
-_LACKING: Final = {"Limits": attrs.asdict(DEFAULT_LIMITS)}
-"""Snapshots lack the limits that were added after them: see `Loader`."""
+_LACKING: Final[Mapping[str, Mapping[str, object]]] = {"ConsumerTags": {"changes": 0}, "Limits": attrs.asdict(DEFAULT_LIMITS)}
+"""See `Loader`; a snapshot lacks the limits that were added after it."""
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Found
 """One item of a stream.  Found: the framing of its frames, where several were possible."""
