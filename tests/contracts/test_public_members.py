@@ -159,8 +159,8 @@ PUBLIC = {
         cancel receive
     """,
     "conversation.SessionCore": """
-        accept attached close ended execute failure flush guard has_room in_flight inboxes lost_before most_in_flight
-        most_in_flight_octets name open_again over post prompt publish remade room session
+        accept close ended execute failure flush guard has_room in_flight inboxes lost_before most_in_flight
+        most_in_flight_octets name open_again opened over post prompt publish remade room session
         speakable subscribe sync timeout traces transactions unheard wake
     """,
     "conversation.Inbox": """

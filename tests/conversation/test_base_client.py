@@ -132,7 +132,7 @@ def test_a_broker_that_has_spoken_since_is_waited_for_again() -> None:
     core = stage.client.open_session()
     assert ending.timeout == 0.0
     stage.run()
-    assert core.attached.done
+    assert core.opened.done
     assert ending.timeout == 10.0
 
 

@@ -104,7 +104,7 @@ def test_giving_up_fails_every_pending_call() -> None:
     core = stage.client.open_session()
     stage.client.begin()
     stage.client.give_up(OSError("no"))
-    for ticket in (stage.client.opened, stage.client.ended, core.attached):
+    for ticket in (stage.client.opened, stage.client.ended, core.opened):
         assert ticket.error is not None
 
 

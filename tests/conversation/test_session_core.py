@@ -219,7 +219,7 @@ def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_c
     assert not core.ended.done
     core.open_again()
     stage.run()
-    assert core.attached.done
+    assert core.opened.done
     stage.get(core.publish("", "q", b"two"))
     stage.run()
     message = inbox.take()
@@ -427,7 +427,7 @@ def test_a_detached_session_has_ended_well() -> None:
     stage = staged()
     core = stage.open()
     assert stage.get(core.close()) is None
-    assert core.attached.error is not None
+    assert core.opened.error is not None
     assert stage.client.cores == {}
     assert core.close().done
 
@@ -459,7 +459,7 @@ def test_a_session_that_is_kept_is_resumed_and_replayed() -> None:
     tickets = [core.publish("", "q", str(number).encode()) for number in range(10)]
     stage.cut()
     assert not core.speakable
-    assert not core.attached.done
+    assert not core.opened.done
     assert [ticket.done for ticket in tickets] == [False] * 10
     stage.connect()
     stage.get(core.sync())
@@ -526,7 +526,7 @@ def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
     inbox = core.subscribe("q")
     stage.cut()
     stage.client.give_up(OSError("gone"))
-    everybody: list[Ticket[Any]] = [*waiting, asked, core.ended, core.attached, core.room]
+    everybody: list[Ticket[Any]] = [*waiting, asked, core.ended, core.opened, core.room]
     assert [each for each in everybody if each.error is None] == []
     with pytest.raises(SessionLost, match="gone"):
         inbox.take()
@@ -538,7 +538,7 @@ def test_commands_between_a_refusal_and_its_detach_fail_as_the_session_did() -> 
     core = stage.open()
     stage.get(core.execute(queue.Declare("q")))
     refuse(stage, core)
-    assert core.attached.done
+    assert core.opened.done
     said: list[Callable[[], object]] = [
         core.open_again,
         lambda: core.execute(queue.Declare("q")),
@@ -709,7 +709,7 @@ def test_a_pending_attach_that_is_cut_off_gets_its_outcome(attempts: int) -> Non
     stage = Stage(retry=RetryPolicy(attempts=attempts, first=0.0, jitter=0.0))
     stage.connect()
     core = stage.client.open_session()
-    waited = core.attached
+    waited = core.opened
     stage.cut()
     if attempts:
         assert not waited.done
@@ -786,7 +786,7 @@ def test_a_session_without_a_lifetime_says_so(timeout: int | None) -> None:
     list(stage.broker.events())
     stage.client.receive_data(stage.peer.data_to_send())
     stage.client.tick(stage.now)
-    assert core.attached.done
+    assert core.opened.done
     said = LAYOUT.encode_control(controls.RequestTimeout(0)) in stage.client.machine.data_to_send()
     assert said == (timeout == 0)
 

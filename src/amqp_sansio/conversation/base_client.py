@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -20,9 +20,10 @@ from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.tracing import Traces, Tracing
 from amqp_sansio.engine.handshake import ClientHandshake
-from amqp_sansio.errors import ConnectionClosedError, ConnectionLost, LocalProtocolError, SessionLost
+from amqp_sansio.errors import AmqpError, ConnectionClosedError, ConnectionLost, LocalProtocolError, SessionLost
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, ConnectionRedirected, Event
 from amqp_sansio.kernel.serials import EMPTY
+from amqp_sansio.kernel.timers import earliest
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.session_core import SessionCore
@@ -32,16 +33,94 @@ Tap: TypeAlias = Callable[[bool, bytes, bool], None]
 
 
 M = TypeVar("M", bound=ClientHandshake, default=ClientHandshake, covariant=True)
+K = TypeVar("K", bound="BaseCore", default=Any)  # Any: an adapter need not know whether it carries sessions or channels
 
 
-class Owing(Protocol):
-    """A session or a channel that may have something to send before output is taken."""
+class BaseCore:
+    """Base of the state of a session or a channel.
+
+    `opened` is settled when something may be sent (after a loss there is another ticket), `ended` when it is over for good.
+    """
+
+    def __init__(self, client: BaseClient) -> None:
+        self.guard: Final = client.guard
+        self.traces: Final = client.traces
+        self.wake: Final = client.wake
+        self.ended: Final[Ticket[None]] = Ticket()
+        self._opened: Ticket[None] = Ticket()
+        self._remade = 0
+        self._room: Ticket[None] | None = None
+
+    @property
+    def opened(self) -> Ticket[None]:
+        """Settled when something may be sent; replaced by another ticket after a loss."""
+        return self._opened
+
+    @property
+    def remade(self) -> int:
+        """How often it was opened again after a loss."""
+        return self._remade
+
+    @property
+    def over(self) -> bool:
+        """Whether it is over, or failed and was not opened again: nothing more will be executed."""
+        return self.ended.done
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a message may be published within the limits."""
+        raise NotImplementedError
+
+    @property
+    def room(self) -> Ticket[None]:
+        """Settled when there is room; fails when there never will be."""
+        if self._room is None or self._room.done:
+            self._room = Ticket()
+            if self.ended.done:
+                self._room.fail(self.ended.error or self._closed_here)
+            self._check_room()
+        self.prompt()
+        return self._room
+
+    def _check_room(self) -> None:
+        if self._room is not None and self.has_room:
+            self._room.settle(None)
+
+    def prompt(self) -> None:
+        """Asks for the confirms of what was published; called when a call waits for them."""
+        raise NotImplementedError
 
     def flush(self) -> None:
-        """Sends it."""
+        """Sends what is owed, before output is taken."""
+        raise NotImplementedError
+
+    def close(self) -> Ticket[None]:
+        """Ends it; settled when it is over."""
+        raise NotImplementedError
+
+    @property
+    def _closed_here(self) -> AmqpError:
+        """The error for calls after `close`."""
+        raise NotImplementedError
+
+    def _over(self, error: Exception | None) -> None:
+        """Ends it for good, with everything that is pending; `error` is None where it was closed here."""
+        raise NotImplementedError
+
+    def _end(self, error: Exception | None, gone: Exception) -> None:
+        """Settles `ended`; who waits to send something gets the error `gone`."""
+        if self._opened.done:
+            self._opened = Ticket()
+        self._opened.fail(gone)
+        if self._room is not None:
+            self._room.fail(gone)
+        if error is None:
+            self.ended.settle(None)
+        else:
+            self.ended.fail(error)
 
 
-class BaseClient(Generic[M]):
+class BaseClient(Generic[M, K]):
     """Base of a client: what the program wants of a broker, for as long as the retry policy allows reconnecting.
 
     `opened` is settled with each open connection (after a loss there is a new ticket), `ended` when there will be no further
@@ -99,7 +178,10 @@ class BaseClient(Generic[M]):
         self.failure: OSError | None = None
         """The error of the operating system or TLS that ended the present connection."""
         self._machine: M | None = None
-        self._owing: Final[dict[Owing, None]] = {}
+        self.cores: Final[dict[bytes | int, K]] = {}
+        """Its sessions by name, or its channels by ordinal."""
+        self._owing: Final[dict[K, None]] = {}
+        self._later: Final[dict[K, float]] = {}  # those for which something is due, and when
         self._numbers = 0  # of sessions or channels opened so far
         self._make()  # raises for a wrong config in the caller, not in a background task
 
@@ -114,22 +196,53 @@ class BaseClient(Generic[M]):
         """The end of the error about a peer with another protocol: which `connect` speaks it, where one does."""
         return ""
 
-    @property
-    def awaits_end(self) -> bool:
-        """Whether `due` may be sooner than before octets came."""
-        return False
-
     def _hear(self) -> None:
         """Handles all pending events; `_heard` handles those of the connection."""
         raise NotImplementedError
 
-    def _connected(self) -> None:
-        """Starts what the program wants of the connection, which is open now."""
+    def _open(self, core: K) -> None:
+        """Opens a session or channel on the open connection."""
         raise NotImplementedError
 
-    def _over(self, error: Exception) -> None:
-        """Fails everything that is pending, because there will be no further connection."""
-        raise NotImplementedError
+    # --- sessions or channels -----------------------------------------------------------------------------------------------
+
+    @property
+    def _opens(self) -> bool:
+        """Whether a session or channel can be opened now."""
+        return self.is_open
+
+    def _add(self, key: bytes | int, core: K) -> K:
+        """Adds a session or channel, which is opened as soon as that can be."""
+        if self._opens:
+            self._open(core)
+        self.cores[key] = core
+        return core
+
+    def _open_all(self, cores: list[K]) -> None:
+        for core in cores:
+            if not core.ended.done:  # else the program left it while there was no connection
+                try:
+                    self._open(core)
+                except AmqpError as error:  # more than this connection can carry
+                    core._over(error)
+            if core.ended.done:
+                self.gone(core)
+
+    def _connected(self) -> None:
+        """Starts what the program wants of the connection, which is open now."""
+        self._open_all(list(self.cores.values()))
+
+    def _come_due(self) -> list[K]:
+        """Returns the sessions or channels whose moment has come, and forgets the moments."""
+        due = [core for core, moment in self._later.items() if moment <= self._until]
+        for core in due:
+            del self._later[core]
+        return due
+
+    def gone(self, core: K) -> None:
+        """Forgets a session or channel that is over."""
+        self._owing.pop(core, None)
+        self._later.pop(core, None)
 
     def enter(self) -> None:
         """Notes that an adapter starts it.  Raises LocalProtocolError when it was started before."""
@@ -159,15 +272,15 @@ class BaseClient(Generic[M]):
 
     # --- called by the adapter ----------------------------------------------------------------------------------------------
 
-    def owes(self, part: Owing) -> None:
+    def owes(self, core: K) -> None:
         """Notes that a session or channel has something to send before output is taken."""
-        self._owing[part] = None
+        self._owing[core] = None
 
     def flush(self) -> None:
         """Lets sessions or channels send what they owe, before output is taken."""
         if self._owing:
-            for part in list(self._owing):
-                part.flush()
+            for core in list(self._owing):
+                core.flush()
             self._owing.clear()
 
     def begin(self) -> M:
@@ -229,7 +342,12 @@ class BaseClient(Generic[M]):
     @property
     def due(self) -> float | None:
         """The moment of the next tick unless something happens before; ask for it after `data_to_send`.  None: never."""
-        return self.machine.due
+        return earliest(self.machine.due, *self._later.values()) if self._later else self.machine.due
+
+    @property
+    def awaits_end(self) -> bool:
+        """Whether `due` may be sooner than before octets came."""
+        return bool(self._later)
 
     def lasted(self, seconds: float) -> bool:
         """Whether the last connection was open for at least this long, by the times of `tick`."""
@@ -245,7 +363,11 @@ class BaseClient(Generic[M]):
         if not (self.ended.done or self.closing):
             self.tell(GaveUp(str(error)))
         self.opened.fail(error)
-        self._over(error)
+        for core in list(self.cores.values()):
+            core._over(error)
+        self.cores.clear()
+        self._owing.clear()
+        self._later.clear()
         if self.closing and isinstance(error, ConnectionLost):
             self.ended.settle(None)
         else:
@@ -311,7 +433,7 @@ class Ending:
         """Returns a value that changes whenever the peer makes progress with the commands of a session."""
         session = core._session
         done = 0 if session is None else session._outbound.next_id - len(session.in_doubt)
-        return self._client.connections, core.attached.done, done & 0xFFFFFFFF
+        return self._client.connections, core.opened.done, done & 0xFFFFFFFF
 
     def missed(self) -> None:
         """Notes that there was no answer in time."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
-from amqp_sansio.conversation.base_client import BaseClient, Ending
+from amqp_sansio.conversation.base_client import BaseClient, BaseCore, Ending
 from amqp_sansio.conversation.inbox import BaseInbox
 from amqp_sansio.conversation.line import Line, Pending
 from amqp_sansio.conversation.ticket import Ticket
@@ -15,32 +15,8 @@ from amqp_sansio.errors.checks import SECONDS, check_timeout
 
 M = TypeVar("M")
 C = TypeVar("C", bound=BaseClient)
+K = TypeVar("K", bound=BaseCore)
 Value = TypeVar("Value")
-
-
-class Core(Protocol):
-    """The state of a session or a channel."""
-
-    @property
-    def ended(self) -> Ticket[None]:
-        """Settled when it is over for good."""
-
-    @property
-    def over(self) -> bool:
-        """Whether it is over, or failed and was not opened again: nothing more will be executed."""
-
-    @property
-    def remade(self) -> int:
-        """How often it was opened again."""
-
-    def close(self) -> Ticket[None]:
-        """Ends it; settled when it is over."""
-
-    def prompt(self) -> None:
-        """Asks for the confirms of what was published."""
-
-
-K = TypeVar("K", bound=Core)
 
 
 class BaseSession(Generic[K]):

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Final
 
-from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.base_client import BaseClient, Tap
-from amqp_sansio.conversation.happenings import ClientEvent, SessionEnded, SessionOpened, SessionResumed
-from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.base_client import BaseClient
+from amqp_sansio.conversation.happenings import SessionEnded, SessionOpened, SessionResumed
 from amqp_sansio.conversation.session_core import SessionCore
-from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.dialects import CHANNEL_PROTOCOLS
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.session import name_of
-from amqp_sansio.errors import AmqpError, LocalProtocolError
+from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import (
     CommandsCompleted,
     ConnectionClosed,
@@ -27,25 +22,10 @@ from amqp_sansio.events import (
     SessionDetached,
     TransferReceived,
 )
-from amqp_sansio.kernel.timers import earliest
 
 
-class Client(BaseClient[ClientConnection]):
-    """A client of a broker with sessions."""
-
-    def __init__(
-        self,
-        config: ClientConfig,
-        *,
-        prefix: str,
-        retry: RetryPolicy = NEVER,
-        tell: Callable[[ClientEvent], None] = lambda event: None,
-        tap: Tap | None = None,
-        tracing: Tracing | None = None,
-    ) -> None:
-        super().__init__(config, prefix=prefix, retry=retry, tell=tell, tap=tap, tracing=tracing)
-        self.cores: Final[dict[bytes, SessionCore]] = {}
-        self._refused: Final[dict[SessionCore, float]] = {}  # those whose end must follow, with the deadline
+class Client(BaseClient[ClientConnection, SessionCore]):
+    """A client of a broker with sessions.  Of one that was refused, the end is due."""
 
     @property
     def right_door(self) -> str:
@@ -54,21 +34,6 @@ class Client(BaseClient[ClientConnection]):
 
     def _make(self) -> ClientConnection:
         return ClientConnection(self.config, confidential=self.confidential)
-
-    @property
-    def due(self) -> float | None:
-        return earliest(self.machine.due, *self._refused.values()) if self._refused else self.machine.due
-
-    @property
-    def awaits_end(self) -> bool:
-        """Whether a refused session has not ended yet: then `due` may be sooner than before octets came."""
-        return bool(self._refused)
-
-    def _over(self, error: Exception) -> None:
-        for core in list(self.cores.values()):
-            core._over(error)
-        self.cores.clear()
-        self._refused.clear()
 
     def open_session(self, name: bytes | str | None = None, timeout: int | None = 0) -> SessionCore:
         """Returns a session, attached as soon as there is an open connection.
@@ -83,14 +48,11 @@ class Client(BaseClient[ClientConnection]):
         octets = name_of(name)
         if octets in self.cores:
             raise LocalProtocolError(f"session.attach of {octets!r}", "in use by this client", ("another name",))
-        core = self.cores[octets] = SessionCore(self, octets, timeout)
-        if self._machine is not None and self._machine.is_open:
-            try:
-                self._attach(core)
-            except AmqpError:
-                del self.cores[octets]
-                raise
-        return core
+        return self._add(octets, SessionCore(self, octets, timeout))
+
+    def gone(self, core: SessionCore) -> None:
+        super().gone(core)
+        self.cores.pop(core.name, None)
 
     # --- events ---------------------------------------------------------------------------------------------------------------
 
@@ -109,8 +71,8 @@ class Client(BaseClient[ClientConnection]):
                     core._hear(event)
             else:
                 self._told(event)
-        if self._refused:
-            self._expire(self._until)
+        if self._later:
+            self._expire()
 
     def _told(self, event: Event) -> None:
         match event:
@@ -124,7 +86,7 @@ class Client(BaseClient[ClientConnection]):
                 if found is not None:
                     found._hear(event)
                     if isinstance(event, ExceptionReceived):
-                        self._refused[found] = self._until + self.config.limits.detach_seconds
+                        self._later[found] = self._until + self.config.limits.detach_seconds
                         self.tell(SessionEnded(found.name, str(found.failure.error).partition(": ")[2], found.session.in_doubt))
                     if isinstance(event, SessionAttached):
                         self.tell(SessionResumed(found.name) if event.resumed else SessionOpened(found.name, found.remade > 0))
@@ -132,18 +94,7 @@ class Client(BaseClient[ClientConnection]):
                             for inbox in list(found.inboxes.values()):
                                 inbox._resubscribe()
 
-    def _connected(self) -> None:
-        for core in list(self.cores.values()):
-            if core.ended.done:  # the program left it while there was no connection
-                del self.cores[core.name]
-                continue
-            try:
-                self._attach(core)
-            except AmqpError as error:  # more sessions than this connection can carry
-                del self.cores[core.name]
-                core._over(error)
-
-    def _attach(self, core: SessionCore) -> None:
+    def _open(self, core: SessionCore) -> None:
         """Attaches a session to the open connection: resumes it where it still exists, else opens a new one.
 
         It attaches by force when resuming, because the peer may believe that the lost connection is alive.
@@ -166,14 +117,13 @@ class Client(BaseClient[ClientConnection]):
 
     def _open_again(self, core: SessionCore) -> None:
         """Opens a failed session again, at once if the connection is open, else on the next one."""
-        if self._machine is not None and self._machine.is_open:
-            self._attach(core)
+        if self.is_open:
+            self._open(core)
 
-    def _expire(self, now: float) -> None:
+    def _expire(self) -> None:
         """Stops waiting for the end of refused sessions whose deadline has passed; pending calls raise the refusal."""
-        for core in [core for core, until in self._refused.items() if now >= until]:
-            del self._refused[core]
-            if self.comes_back and core.attached.done and not core._detaching:
+        for core in self._come_due():
+            if self.comes_back and core.opened.done and not core._detaching:
                 core._fail(None, partial(self._open_again, core))
             else:
                 core._over(core.failure.error)
@@ -181,7 +131,7 @@ class Client(BaseClient[ClientConnection]):
     def _detached(self, core: SessionCore | None, event: SessionDetached) -> None:
         if core is None:
             return
-        refused = self._refused.pop(core, None) is not None
+        refused = self._later.pop(core, None) is not None
         closing = self.machine._closed_cause is not None
         lost = closing and self.comes_back and not core._detaching
         forgotten = core._resuming and event.ended and not closing and self.comes_back
@@ -189,11 +139,11 @@ class Client(BaseClient[ClientConnection]):
         if not (refused or (lost and not event.ended) or core._detaching or self.closing):
             self.tell(SessionEnded(core.name, core.failure.words(event), event.in_doubt))
         failed = event.ended and not (lost or forgotten or violated or core._detaching) and self.comes_back
-        if failed and not closing and core.attached.done:
+        if failed and not closing and core.opened.done:
             core._fail(event, lambda: self._open_again(core))
             return
         core._detached(event, lost or forgotten)
         if forgotten:  # the peer did not keep it: a new one under the same name
-            self._attach(core)
+            self._open(core)
         elif not lost:
-            self.cores.pop(core.name, None)
+            self.gone(core)

@@ -135,9 +135,9 @@ class Session(BaseSession[SessionCore]):
         """Waits until the session can send.  Raises why it never will; SessionLost where the attach is not answered."""
         try:
             self._core.open_again()
-            while not self._core.attached.done:
-                await self._in_time(self._core.attached, "session.attach")
-            self._core.attached.result()
+            while not self._core.opened.done:
+                await self._in_time(self._core.opened, "session.attach")
+            self._core.opened.result()
         except SessionFailed as failed:
             with suppress(AmqpError, TimeoutError):  # a caller that tries again at once lets the detach come
                 await self._line.wait(self._core.ended, 0.0)

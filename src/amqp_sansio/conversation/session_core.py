@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from typing_extensions import Unpack
 
+from amqp_sansio.conversation.base_client import BaseCore
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.pending_commands import IN_FLIGHT, IN_FLIGHT_OCTETS, PendingCommands, check_executable
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
-ENDED_HERE: Final = "it was ended here"
 
 
 class SessionEnd:
@@ -165,36 +165,29 @@ class SessionEnd:
             raise SessionReopened(session, gone)
 
 
-class SessionCore:
+class SessionCore(BaseCore):
     """The client's state of one session.
 
-    `attached` is settled when the session can be used, `ended` when it is over for good.  Every request returns a `Ticket`,
-    which is settled by the answer, or fails with what happened instead.
+    Every request returns a `Ticket`, which is settled by the answer, or fails with what happened instead.
     """
 
     def __init__(self, client: Client, name: bytes, timeout: int | None) -> None:
+        super().__init__(client)
         self._client: Final = client
         self._name = name
-        self.guard: Final = client.guard
-        self.traces: Final = client.traces
         self.timeout: Final = timeout
         """Seconds that the peer should keep the session without a connection; 0: not at all; None: for ever."""
-        self.wake: Final = client.wake
-        self._attached: Ticket[None] = Ticket()
-        self.ended: Final[Ticket[None]] = Ticket()
         self.inboxes: Final[dict[str, Inbox]] = {}
         self.most_in_flight = IN_FLIGHT
         self.most_in_flight_octets = IN_FLIGHT_OCTETS
         self._detaching = False
         self._resuming = False  # it is not known yet whether the peer kept it
-        self._remade = 0
         self._was_open = False
         self._first_name: Final = name
         self._session: Session | None = None
         self._accepts: Final[dict[int, None]] = {}  # ids of accepted messages; one message.accept carries them all
         self._pending: Final = PendingCommands()
         self._headers: Final = PlainHeaders()
-        self._room: Ticket[None] | None = None
         self._unprompted = False  # there was a publish since the last request for completion
         self.failure: Final = SessionEnd()
         self._numbers = 0
@@ -205,28 +198,18 @@ class SessionCore:
     def session(self) -> Session:
         """The engine's session, after owed accepts were sent.
 
-        Raises LocalProtocolError before it was first attached.
+        Raises LocalProtocolError before it was first opened.
         """
         if self._accepts:
             self._flush()
         if self._session is None:
-            raise LocalProtocolError("a word on a session", "not attached yet", ("after `attached`",))
+            raise LocalProtocolError("a word on a session", "not attached yet", ("after `opened`",))
         return self._session
 
     @property
     def name(self) -> bytes:
         """Its name on the present connection; a session that was opened again has another name."""
         return self._name
-
-    @property
-    def attached(self) -> Ticket[None]:
-        """Settled when the session is attached; replaced by another ticket when it is detached."""
-        return self._attached
-
-    @property
-    def remade(self) -> int:
-        """How often the session was opened again because the peer had lost it."""
-        return self._remade
 
     @property
     def over(self) -> bool:
@@ -248,7 +231,7 @@ class SessionCore:
         if self.failure.again is not None:
             self.failure.again()
             self.failure.again = None
-        elif self._attached.done and self._attached.error is None:
+        elif self._opened.done and self._opened.error is None:
             self.failure.must_live()
 
     def _check(self) -> None:
@@ -312,13 +295,7 @@ class SessionCore:
     def room(self) -> Ticket[None]:
         """Settled when there is room; fails with the session's error when there never will be."""
         self.open_again()
-        if self._room is None or self._room.done:
-            self._room = Ticket()
-            if self.ended.done:
-                self._room.fail(self.ended.error or SessionLost(self._name, ENDED_HERE, EMPTY))
-            self._check_room()
-        self.prompt()
-        return self._room
+        return super().room
 
     def publish(
         self,
@@ -509,7 +486,7 @@ class SessionCore:
                     self.session.request_timeout(0)
                 self._flush()
                 self._check_room()
-                self._attached.settle(None)
+                self._opened.settle(None)
             case _:
                 self.transactions.hear(event)
 
@@ -524,8 +501,8 @@ class SessionCore:
 
         Where the session still exists, nothing counts as lost yet: it will be resumed.
         """
-        if self._attached.done:  # else a caller waits for it, which the next attachment or the end will wake
-            self._attached = Ticket()
+        if self._opened.done:  # else a caller waits for it, which the next attachment or the end will wake
+            self._opened = Ticket()
         if comes_back and not event.ended:
             return
         self.failure.ended(self._name, event, self._detaching)
@@ -540,11 +517,11 @@ class SessionCore:
         if event is not None:
             self.failure.ended(self._name, event, self._detaching)
         self.failure.again = again
-        self._attached = Ticket()
+        self._opened = Ticket()
         self._in_doubt(self.session.in_doubt if event is None else event.in_doubt)
         self.failure.interrupt(self.inboxes)
         if self._room is not None:
-            self._room.fail(self.failure.for_others or SessionLost(self._name, ENDED_HERE, EMPTY))
+            self._room.fail(self.failure.for_others or self._closed_here)
 
     def _in_doubt(self, ids: RangeSet) -> None:
         """Fails all pending calls: the session is gone."""
@@ -561,16 +538,11 @@ class SessionCore:
         error = error and self.failure.error
         self._in_doubt(EMPTY)
         self.failure.close(self.inboxes, error is None)
-        gone = (error and self.failure.for_others) or SessionLost(self._name, ENDED_HERE, EMPTY)
-        if self._attached.done:
-            self._attached = Ticket()
-        self._attached.fail(gone)
-        if self._room is not None:
-            self._room.fail(gone)
-        if error is None:
-            self.ended.settle(None)
-        else:
-            self.ended.fail(error)
+        self._end(error, (error and self.failure.for_others) or self._closed_here)
+
+    @property
+    def _closed_here(self) -> SessionLost:
+        return SessionLost(self._name, "it was ended here", EMPTY)
 
     def _remake(self, session: Session) -> None:
         """Replaces the session, which the peer has lost, by a new one under another name."""
@@ -589,10 +561,6 @@ class SessionCore:
             self.wake()
         else:
             self._later.append(action)
-
-    def _check_room(self) -> None:
-        if self._room is not None and self.has_room:
-            self._room.settle(None)
 
     def __repr__(self) -> str:
         return f"<SessionCore {self._name!r}, {self.in_flight} in flight>"

@@ -136,7 +136,7 @@ def test_a_channel_closed_during_a_loss_is_not_opened_again() -> None:
     stage.connect()
     assert kept.is_open
     assert not closed.is_open
-    assert list(stage.client.cores) == [kept]
+    assert list(stage.client.cores.values()) == [kept]
     assert len(stage.client.machine.channels) == 1
 
 

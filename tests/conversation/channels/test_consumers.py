@@ -598,7 +598,7 @@ def test_an_exclusive_consumer_that_somebody_else_has_fails_in_the_end() -> None
 
 def test_a_consumer_that_did_not_start_before_the_loss_is_refused_at_once() -> None:
     stage, _, _, _ = held(RetryPolicy(first=1.0))
-    other = list(stage.client.cores)[1]
+    other = list(stage.client.cores.values())[1]
     other.subscribe("q")
     stage.run()
     assert isinstance(other.error, ChannelClosed)

@@ -708,7 +708,7 @@ def test_a_channel_that_is_closed_here_ends_well() -> None:
     assert inbox.take() is None
     with pytest.raises(ChannelClosed, match="closed here"):
         core.execute(declare("q"))
-    assert core not in stage.client.cores
+    assert core not in stage.client.cores.values()
     assert isinstance(core.opened.error, ChannelClosed)
     assert core.opened.error.channel == 1
 

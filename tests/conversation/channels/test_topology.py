@@ -209,8 +209,9 @@ def test_all_that_was_declared_is_there_again(window: int, monkeypatch: pytest.M
     stage.connect()
     assert sorted(stage.broker.queues) == names
     assert stage.broker.bindings == {("e", "k", name) for name in names}
-    assert all(core.is_open for core in stage.client.cores)
-    assert stage.client.machine.channels == tuple([core.channel for core in stage.client.cores])  # its own one is closed
+    assert all(core.is_open for core in stage.client.cores.values())
+    channels = tuple([core.channel for core in stage.client.cores.values()])
+    assert stage.client.machine.channels == channels  # its own one is closed
 
 
 def test_what_the_server_refuses_is_left_out_and_the_rest_goes_on() -> None:
@@ -224,7 +225,7 @@ def test_what_the_server_refuses_is_left_out_and_the_rest_goes_on() -> None:
     stage.connect()
     assert stage.broker.bindings == {("e", "k", "a"), ("e", "k", "b"), ("e", "l", "b")}
     assert len(topology.bindings) == 3
-    assert all(core.is_open for core in stage.client.cores)
+    assert all(core.is_open for core in stage.client.cores.values())
 
 
 def test_nothing_is_declared_when_the_user_says_so() -> None:
@@ -234,7 +235,7 @@ def test_nothing_is_declared_when_the_user_says_so() -> None:
     forget(stage)
     stage.connect()
     assert not stage.broker.queues
-    assert all(core.is_open for core in stage.client.cores)
+    assert all(core.is_open for core in stage.client.cores.values())
 
 
 def test_one_channel_is_enough() -> None:
@@ -245,7 +246,7 @@ def test_one_channel_is_enough() -> None:
     forget(stage)
     stage.connect()
     assert sorted(stage.broker.queues) == ["a"]
-    assert [(core.is_open, core.error) for core in stage.client.cores] == [(True, None)]
+    assert [(core.is_open, core.error) for core in stage.client.cores.values()] == [(True, None)]
 
 
 def test_a_second_loss_in_the_middle_begins_anew() -> None:
@@ -259,7 +260,7 @@ def test_a_second_loss_in_the_middle_begins_anew() -> None:
     stage.broker.mute = False
     stage.connect()
     assert sorted(stage.broker.queues) == ["a", "b"]
-    assert all(core.is_open for core in stage.client.cores)
+    assert all(core.is_open for core in stage.client.cores.values())
 
 
 def test_what_the_next_broker_cannot_do_is_left_out() -> None:
@@ -275,7 +276,7 @@ def test_what_the_next_broker_cannot_do_is_left_out() -> None:
     stage.connect()
     assert stage.broker.bindings == {("e", "k", "a"), ("e", "l", "a")}
     assert len(topology.bindings) == 2
-    assert all(core.is_open for core in stage.client.cores)
+    assert all(core.is_open for core in stage.client.cores.values())
 
 
 def test_no_more_waits_for_an_answer_than_the_limit_of_calls() -> None:
@@ -292,7 +293,7 @@ def test_a_server_that_leaves_no_channel_for_the_rest_leaves_nobody_waiting() ->
     """It returns more than we take, on the only channel that it agrees to: that is closed, and no other one can be had yet."""
     stage = staged()
     declare(stage, ["a", "b"])
-    cores = tuple(stage.client.cores)
+    cores = tuple(stage.client.cores.values())
     stage.cut()
     forget(stage)
     stage.broker.channel_max = 1
@@ -314,7 +315,7 @@ def test_a_server_that_refuses_the_channel_of_the_declarations_leaves_nobody_wai
     stage.broker.refusals = 1
     stage.connect()
     assert not stage.broker.queues
-    assert all(core.is_open for core in stage.client.cores)
+    assert all(core.is_open for core in stage.client.cores.values())
 
 
 def test_answers_in_another_order_and_with_other_names_rename_nothing() -> None:
@@ -331,7 +332,7 @@ def test_answers_in_another_order_and_with_other_names_rename_nothing() -> None:
     stage.client.tick(stage.now)
     assert list(stage.client.topology.queues) == ["a"]
     stage.run()
-    assert all(core.is_open for core in stage.client.cores)
+    assert all(core.is_open for core in stage.client.cores.values())
 
 
 @pytest.mark.parametrize("rounds", range(12))

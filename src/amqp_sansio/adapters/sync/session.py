@@ -141,9 +141,9 @@ class Session(BaseSession[SessionCore]):
         with self._line.turn:
             try:
                 self._core.open_again()
-                while not self._core.attached.done:
-                    self._in_time(self._core.attached, "session.attach")
-                self._core.attached.result()
+                while not self._core.opened.done:
+                    self._in_time(self._core.opened, "session.attach")
+                self._core.opened.result()
             except SessionFailed as failed:
                 with suppress(AmqpError, TimeoutError):  # a caller that tries again at once lets the detach come
                     self._line.wait(self._core.ended, 0.0)

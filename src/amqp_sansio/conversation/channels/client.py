@@ -18,7 +18,7 @@ from amqp_sansio.conversation.tracing import Tracing
 from amqp_sansio.dialects import DIALECTS
 from amqp_sansio.engine.channel_client import ChannelClientConnection
 from amqp_sansio.engine.sasl import AmqPlain, CramMd5, Plain, Scram
-from amqp_sansio.errors import AmqpError, ConnectionLost, EncodeError
+from amqp_sansio.errors import ConnectionLost, EncodeError
 from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import (
     ConnectionBlocked,
@@ -40,7 +40,7 @@ ChannelClientEvent: TypeAlias = (
 """Events of a client of channels, as `on_event` gets them."""
 
 
-class ChannelClient(BaseClient[ChannelClientConnection]):
+class ChannelClient(BaseClient[ChannelClientConnection, ChannelCore]):
     """A client of a broker with channels.
 
     After a loss of the connection, if the retry policy allows reconnecting, it first declares the topology again, then opens
@@ -64,10 +64,8 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
         super().__init__(config, prefix=prefix, retry=retry, tell=tell, tap=tap, tracing=tracing)
         self.topology: Final = Topology(topology if retry.attempts != 0 else nothing, config.limits.declared)
         self._tell: Final = tell
-        self.cores: Final[dict[ChannelCore, None]] = {}
         self._by_number: Final[dict[int, ChannelCore]] = {}
         self._restoring: Restoring | None = None
-        self._later: Final[dict[ChannelCore, float]] = {}  # to be opened once more, and when
         self._updating: Ticket[None] | None = None
 
     def _make(self) -> ChannelClientConnection:
@@ -85,12 +83,15 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
 
     @property
     def due(self) -> float | None:
-        restoring = None if self._restoring is None else self._restoring.due
-        return earliest(self.machine.due, restoring, *self._later.values())
+        return super().due if self._restoring is None else earliest(super().due, self._restoring.due)
 
     @property
     def awaits_end(self) -> bool:
-        return self._restoring is not None or bool(self._later)
+        return self._restoring is not None or super().awaits_end
+
+    @property
+    def _opens(self) -> bool:
+        return self.is_open and self._restoring is None
 
     @property
     def blocked(self) -> bool:
@@ -102,11 +103,7 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
         check_types(bool, confirms=confirms)
         self.must_go_on("channel.open")
         self._numbers += 1
-        core = ChannelCore(self, self._numbers, confirms)
-        if self._machine is not None and self._machine.is_open and self._restoring is None:
-            self._open(core)
-        self.cores[core] = None
-        return core
+        return self._add(self._numbers, ChannelCore(self, self._numbers, confirms))
 
     def update_secret(self, secret: str, reason: str = "") -> Ticket[None]:
         """Sends the broker a new password, for example a token before it expires; later connections use it too.
@@ -137,10 +134,8 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
         return updating
 
     def gone(self, core: ChannelCore) -> None:
-        """Forgets a channel that is over."""
-        self.cores.pop(core, None)
-        self._later.pop(core, None)
-        self._owing.pop(core, None)
+        super().gone(core)
+        self.cores.pop(core.index, None)
         channel = core._channel
         if channel is not None and self._by_number.get(channel.number) is core:
             del self._by_number[channel.number]
@@ -148,7 +143,7 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
     def unconsumed(self, queue: str) -> None:
         """Handles the end of a consumer of this queue; an auto-delete queue goes with its last consumer."""
         if self.topology.goes_unconsumed(queue):
-            inboxes = [inbox for core in self.cores for inbox in core.consumers.inboxes.values()]
+            inboxes = [inbox for core in self.cores.values() for inbox in core.consumers.inboxes.values()]
             if not any(inbox.queue == queue for inbox in inboxes):
                 self.topology.forget_queue(queue)
 
@@ -162,7 +157,7 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
         if self.connections > 1:
             self._restoring = Restoring(self)
         else:
-            self._open_all(list(self.cores))
+            super()._connected()
         self.wake()
 
     def _delays(self) -> Iterator[float]:
@@ -175,26 +170,16 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
 
     def _renamed(self, names: dict[str, str]) -> None:
         """Tells the inboxes the new names of server-named queues, by the old ones."""
-        for core in self.cores:
+        for core in self.cores.values():
             for inbox in core.consumers.inboxes.values():
                 inbox._queue = names.get(inbox.queue, inbox.queue)
 
     def _declared(self) -> None:
         """Opens all channels again: the topology is there."""
         self._restoring = None
-        for core in self.cores:
+        for core in self.cores.values():
             core.consumers.delays = self._delays()
-        self._open_all(list(self.cores))
-
-    def _open_all(self, cores: list[ChannelCore]) -> None:
-        for core in cores:
-            if core.ended.done:
-                self.gone(core)
-                continue
-            try:
-                self._open(core)
-            except AmqpError as error:  # more channels than this connection can carry
-                core._end(error)
+        super()._connected()
 
     def _hear(self) -> None:
         machine = self.machine
@@ -208,10 +193,7 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
         if self._restoring is not None:
             self._restoring.tick(self._until)
         if self._later:
-            due = [core for core, moment in self._later.items() if moment <= self._until]
-            for core in due:
-                del self._later[core]
-            self._open_all(due)
+            self._open_all(self._come_due())
 
     def _told(self, number: int, event: Event) -> None:
         restoring = self._restoring
@@ -247,12 +229,6 @@ class ChannelClient(BaseClient[ChannelClientConnection]):
                 self._tell(event)
             case _:
                 pass  # LoginRefused and VersionRefused precede ConnectionClosed, which has the same information
-
-    def _over(self, error: Exception) -> None:
-        for core in list(self.cores):
-            core._end(error if isinstance(error, AmqpError) else ConnectionLost(str(error)))
-        self.cores.clear()
-        self._owing.clear()
 
 
 def _with(mechanism: ClientMechanism, secret: str) -> ClientMechanism:

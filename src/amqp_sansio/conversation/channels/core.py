@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.conversation.base_client import BaseCore
 from amqp_sansio.conversation.channels.calls import REPLY_TO, Barrier, Calls, Requests, check_executable, check_mode
 from amqp_sansio.conversation.channels.consumers import Consumers, Inbox
 from amqp_sansio.conversation.channels.in_flight import InFlight
@@ -16,6 +17,7 @@ from amqp_sansio.engine.channels.client import Channel, TagSet
 from amqp_sansio.errors import (
     AmqpError,
     ChannelClosed,
+    ConnectionLost,
     HeaderError,
     LimitError,
     LocalProtocolError,
@@ -124,27 +126,19 @@ class Transaction:
             self._core.put_back(self._core.channel, untaken)
 
 
-class ChannelCore:
-    """One channel.  Every request to the server returns a `Ticket`: settled by the answer, or failed.
-
-    `opened` is settled when something may be sent (after a loss there is another ticket), `ended` when the channel is over for
-    good.
-    """
+class ChannelCore(BaseCore):
+    """One channel.  Every request to the server returns a `Ticket`: settled by the answer, or failed."""
 
     def __init__(self, client: ChannelClient, number: int, confirms: bool = True) -> None:
+        super().__init__(client)
         self.client: Final = client
-        self.traces: Final = client.traces
         self.index: Final = number
         """Its ordinal among the channels of the client; on each connection it has a channel number of its own."""
         self._channel: Channel | None = None
-        self.opened: Ticket[None] = Ticket()
-        self.ended: Final[Ticket[None]] = Ticket()
         self.error: AmqpError | None = None
         """Why it is over; None while it is not, or when it was closed here."""
         self.refused = False
         """Whether the server closed it: then it has executed no method that waits for an answer."""
-        self.remade = 0
-        """How often it was opened again after a loss."""
         self.consumers: Final = Consumers(self)
         self.in_flight: Final = InFlight()
         self._mode: str | None = None  # "confirm" or "tx" once that was selected
@@ -153,7 +147,6 @@ class ChannelCore:
         self.calls: Final = Calls(self)
         self._acks: Final = MutableRangeSet()  # accepted, and not sent yet
         self._prompted = False  # somebody waits for an answer to what was published since the last question
-        self._room: Ticket[None] | None = None
         self._closing = False
         self.transaction: Final = Transaction(self)
         self.requests: Final = Requests(self)
@@ -174,14 +167,9 @@ class ChannelCore:
         return None if self._channel is None or self._channel.closed_cause is not None else self._channel.number
 
     @property
-    def over(self) -> bool:
-        """Whether it is over: nothing more will be executed."""
-        return self.ended.done
-
-    @property
     def is_open(self) -> bool:
         """Whether something may be sent now."""
-        return self.opened.done and self.opened.error is None and not self._closing
+        return self._opened.done and self._opened.error is None and not self._closing
 
     def _must_live(self) -> None:
         if self.error is not None:
@@ -235,17 +223,6 @@ class ChannelCore:
         if channel is None or not self.is_open or channel.flow_stopped:
             return False
         return self._mode == "tx" or self.in_flight.has_room
-
-    @property
-    def room(self) -> Ticket[None]:
-        """Settled when there is room; fails when there never will be."""
-        if self._room is None or self._room.done:
-            self._room = Ticket()
-            if self.ended.done:
-                self._room.fail(self.error or self._closed_here)
-            self._check_room()
-        self.prompt()
-        return self._room
 
     def publish(
         self, exchange: str, routing_key: str, body: bytes, properties: ChannelProperties, alone: bool = False
@@ -375,7 +352,7 @@ class ChannelCore:
                 self._channel.close()
                 self.client.wake()
             else:
-                self._end(None)
+                self._over(None)
         return self.ended
 
     # --- receiving -----------------------------------------------------------------------------------------------------------
@@ -383,7 +360,7 @@ class ChannelCore:
     def _open_on(self, channel: Channel) -> None:
         """Takes a channel of a new connection and selects its modes again; calls wait for ChannelOpened."""
         if self._channel is not None:
-            self.remade += 1
+            self._remade += 1
         self._channel = channel
         self.calls.begin()
         self._prompted = False
@@ -422,7 +399,7 @@ class ChannelCore:
     def _restored(self) -> None:
         channel = self._channel
         assert channel is not None
-        self.opened.settle(None)
+        self._opened.settle(None)
         try:
             if self._mode == "confirm":
                 channel.select_confirm(no_wait=True)
@@ -430,7 +407,7 @@ class ChannelCore:
                 self.calls.call(tx.Select())
         except AmqpError as error:  # this broker cannot do what the one before could
             channel.close()
-            self._end(error)
+            self._over(error)
         self.consumers.start_all(channel)
         self._check_room()
         self.client.wake()
@@ -488,14 +465,14 @@ class ChannelCore:
         self._interrupt(error)
         delay = self.consumers.delay_behind(event)
         if (lost or delay is not None) and self.client.comes_back and not self._closing:
-            if self.opened.done:  # else somebody may wait for it: the next connection settles it
-                self.opened = Ticket()
+            if self._opened.done:  # else somebody may wait for it: the next connection settles it
+                self._opened = Ticket()
             self.transaction.lost()
             self.consumers.lost()
             if delay is not None:
                 self.client.open_later(self, delay)
         else:
-            self._end(None if self._closing else error)
+            self._over(None if self._closing else error)
 
     def _interrupt(self, error: AmqpError) -> None:
         """Fails everything that waits for an answer, because the channel on this connection is gone."""
@@ -504,28 +481,15 @@ class ChannelCore:
         self.requests.lost(error)
         self.in_flight.lost(error)
 
-    def _end(self, error: AmqpError | None) -> None:
-        """Ends the channel for good."""
+    def _over(self, error: Exception | None) -> None:
         if self.ended.done:
             return
-        self.error = error
-        gone = error or self._closed_here
+        self.error = error if error is None or isinstance(error, AmqpError) else ConnectionLost(str(error))
+        gone = self.error or self._closed_here
         self._interrupt(gone)
-        self.consumers.end(error)
-        if self.opened.done:
-            self.opened = Ticket()
-        self.opened.fail(gone)
-        if self._room is not None:
-            self._room.fail(gone)
+        self.consumers.end(self.error)
         self.client.gone(self)
-        if error is None:
-            self.ended.settle(None)
-        else:
-            self.ended.fail(error)
-
-    def _check_room(self) -> None:
-        if self._room is not None and self.has_room:
-            self._room.settle(None)
+        self._end(self.error, gone)
 
     def __repr__(self) -> str:
         return f"<ChannelCore {self.number}, {len(self.in_flight)} in flight>"
