@@ -160,7 +160,7 @@ PUBLIC = {
     """,
     "conversation.SessionCore": """
         accept close ended execute failure flush guard has_room in_flight inboxes lost_before most_in_flight
-        most_in_flight_octets name open_again opened over post prompt publish remade room session
+        most_in_flight_octets name open_again opened over prompt publish remade room session
         speakable subscribe sync timeout traces transactions unheard wake
     """,
     "conversation.Inbox": """

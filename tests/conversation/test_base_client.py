@@ -144,7 +144,7 @@ def test_a_broker_that_makes_progress_has_come_further_however_much_is_sent_mean
     stage.run()
     core.execute(queue.Declare("q"))
     attached = ending.come(core)
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     assert before != attached == ending.come(core)
     stage.run()
     assert ending.come(core) != attached
@@ -154,7 +154,7 @@ def test_a_silent_end_names_what_was_awaited_and_what_is_in_doubt() -> None:
     stage = staged()
     ending = Ending(stage.client, 10.0)
     core = stage.open()
-    sent = core.publish("", "q", b"x")
+    sent = core.publish("", "q", b"x", {})
     id = core.session._outbound.next_id - 1
     ending.silent(core, "execution.sync")
     assert ending.timeout == 0.0

@@ -43,7 +43,7 @@ def test_a_session_that_is_not_kept_is_opened_again_and_what_is_in_doubt_is_name
     core = stage.open()
     stage.get(core.execute(queue.Declare("q")))
     events, name = told(stage), core.name
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     id = core.session._outbound.next_id - 1
     stage.cut()
     stage.connect()

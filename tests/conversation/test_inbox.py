@@ -27,7 +27,7 @@ def holding(
     for number in range(count):
         if not core.has_room:
             stage.run()
-        core.publish("", "q", b"%d" % number)
+        core.publish("", "q", b"%d" % number, {})
     inbox = core.subscribe("q", prefetch=prefetch)
     stage.run()
     held = list(inbox.messages)
@@ -95,7 +95,7 @@ def test_in_a_block_they_wait_for_half_a_window_or_for_its_end() -> None:
     core.transactions.begin()
     for each in held:
         each.accept()
-        core.publish("", "q", b"answer")
+        core.publish("", "q", b"answer", {})
         stage.run()
     stage.get(core.transactions.finish())
     assert said(heard) == ["tx.select", "message.accept", "message.accept", "tx.commit"]
@@ -122,7 +122,7 @@ def test_in_a_block_a_bound_of_octets_is_not_kept_closed() -> None:
     stage.get(next(iter(core.inboxes.values())).cancel())
     inbox = core.subscribe("q", prefetch=100, octets=100)
     for _ in range(20):
-        core.publish("", "q", b"five!")
+        core.publish("", "q", b"five!", {})
     stage.run()
     core.transactions.begin()
     for _ in range(20):
@@ -186,7 +186,7 @@ def test_a_message_that_was_only_browsed_cannot_be_accepted() -> None:
     stage = staged()
     core = stage.open()
     stage.get(core.execute(queue.Declare("q")))
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     inbox = core.subscribe("q", browse=True)
     stage.run()
     message = inbox.take()
@@ -201,7 +201,7 @@ def filled(count: int, **settings: object) -> tuple[Stage, SessionCore]:
     core = stage.open(timeout=600)
     stage.get(core.execute(queue.Declare("q")))
     for number in range(count):
-        core.publish("", "q", str(number).encode())
+        core.publish("", "q", str(number).encode(), {})
         stage.run()
     return stage, core
 
@@ -257,7 +257,7 @@ def test_never_more_than_the_prefetch_is_here_and_unsettled(steps: list[str], pr
 def test_octets_are_bounded_too() -> None:
     stage, core = filled(0)
     for _ in range(10):
-        core.publish("", "q", b"x" * 1000)
+        core.publish("", "q", b"x" * 1000, {})
     stage.run()
     inbox = core.subscribe("q", prefetch=100, octets=3000, accept=False)
     stage.run()
@@ -330,7 +330,7 @@ def test_more_tells_of_messages_and_of_the_end() -> None:
     more = inbox.more
     assert more is inbox.more
     assert not more.done
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     stage.get(more)
     assert inbox.more.done
     inbox.take()
@@ -371,7 +371,7 @@ def test_on_a_session_made_again_one_is_subscribed_again_and_old_messages_are_go
     core = stage.open(timeout=0)
     stage.get(core.execute(queue.Declare("q")))
     for number in range(3):
-        core.publish("", "q", str(number).encode())
+        core.publish("", "q", str(number).encode(), {})
     inbox = core.subscribe("q")
     stage.run()
     old = inbox.take()
@@ -391,7 +391,7 @@ def test_credit_in_octets_neither_starves_nor_overruns(sizes: list[int], prefetc
     core = stage.open()
     stage.get(core.execute(queue.Declare("q")))
     for size in sizes:
-        core.publish("", "q", b"x" * size)
+        core.publish("", "q", b"x" * size, {})
     stage.run()
     inbox = core.subscribe("q", prefetch=prefetch, octets=octets, accept=accept)
     found: list[int] = []
@@ -430,9 +430,9 @@ def test_what_is_here_may_be_taken_while_the_connection_is_made_again() -> None:
     found = [inbox.take() for _ in range(4)]
     assert [message and message.body for message in found] == [b"0", b"1", b"2", b"3"]
     stage.connect()
-    core.publish("", "q", b"4")
+    core.publish("", "q", b"4", {})
     stage.run()
-    core.publish("", "q", b"5")
+    core.publish("", "q", b"5", {})
     stage.run()
     assert bodies(inbox) == [b"4", b"5"]
 

@@ -21,7 +21,7 @@ def received(**properties: object) -> Message:
     stage = staged()
     core = stage.open()
     stage.get(core.execute(queue.Declare("q")))
-    core.publish("", "q", b"body", **properties)  # type: ignore[arg-type]
+    core.publish("", "q", b"body", properties)  # type: ignore[arg-type]
     inbox = core.subscribe("q", "here")
     stage.run()
     message = inbox.take()
@@ -59,7 +59,7 @@ def written(body: bytes, content_type: str | None) -> Message:
     stage = staged()
     core = stage.open()
     stage.get(core.execute(queue.Declare("q")))
-    core.publish("", "q", body, content_type=content_type)
+    core.publish("", "q", body, {"content_type": content_type})
     inbox = core.subscribe("q")
     stage.run()
     message = inbox.take()

@@ -95,7 +95,7 @@ def test_what_is_wrong_is_named_and_nothing_is_sent(properties: dict[str, Any], 
     stage.run()
     before = core.session._outbound.next_id
     with pytest.raises(EncodeError, match=says):
-        core.post("", "q", b"x", properties)  # type: ignore[arg-type]
+        core.publish("", "q", b"x", properties)  # type: ignore[arg-type]
     assert (core.session._outbound.next_id, core.in_flight, stage.client.machine.data_to_send()) == (before, 0, b"")
 
 
@@ -116,8 +116,8 @@ def test_a_mapping_and_a_list_are_sent_as_what_decoding_reads(body: Any, kind: s
     stage = staged()
     core = stage.open()
     core.execute(Declare("q"))
-    core.publish("", "q", body, priority=5)
-    core.publish("", "q", body, content_type=kind)
+    core.publish("", "q", body, {"priority": 5})
+    core.publish("", "q", body, {"content_type": kind})
     inbox = core.subscribe("q")
     stage.run()
     for priority in (5, None):
@@ -140,7 +140,7 @@ def test_a_body_that_cannot_be_sent_is_refused_before_anything_is_sent(body: Any
     core = stage.open()
     stage.run()
     with pytest.raises(EncodeError, match=says):
-        core.post("", "q", body, properties)
+        core.publish("", "q", body, properties)
     assert (core.in_flight, stage.client.machine.data_to_send()) == (0, b"")
 
 

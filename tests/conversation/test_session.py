@@ -211,7 +211,7 @@ def test_the_end_reports_what_was_published_before_a_refusal_that_somebody_got()
     async def careless() -> None:
         async with world.session() as session:
             await session.sync()
-            session._core.publish("", "nowhere", b"in doubt")
+            session._core.publish("", "nowhere", b"in doubt", {})
             world.stage.client.machine.data_to_send()
             refuse(world.stage, session._core)
             with pytest.raises(SessionFailed, match="542"):

@@ -115,7 +115,7 @@ def test_commands_are_answered() -> None:
     stage = staged()
     core = stage.open()
     stage.get(core.execute(queue.Declare("q")))
-    stage.get(core.publish("", "q", b"one"))
+    stage.get(core.publish("", "q", b"one", {}))
     answer = stage.get(core.execute(queue.Query("q")))
     assert isinstance(answer, QueueQueryResult)
     assert answer.message_count == 1
@@ -198,7 +198,7 @@ def test_a_subscription_made_while_the_session_is_not_open_starts_as_soon_as_it_
     else:
         stage.connect()
     assert core.remade == failed
-    stage.get(core.publish("", "q", b"one"))
+    stage.get(core.publish("", "q", b"one", {}))
     stage.run()
     message = inbox.take()
     assert message is not None
@@ -212,7 +212,7 @@ def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_c
     stage.get(core.execute(queue.Declare("q")))
     inbox = core.subscribe("q")
     waiting, refused = inbox.more, core.execute(queue.Delete("nowhere"))
-    sent = core.publish("", "q", b"one")
+    sent = core.publish("", "q", b"one", {})
     stage.run()
     assert type(refused.error) is SessionFailed
     assert type(waiting.error) is type(sent.error) is SharedSessionFailed
@@ -220,7 +220,7 @@ def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_c
     core.open_again()
     stage.run()
     assert core.opened.done
-    stage.get(core.publish("", "q", b"two"))
+    stage.get(core.publish("", "q", b"two", {}))
     stage.run()
     message = inbox.take()
     assert message is not None
@@ -256,7 +256,7 @@ def test_commands_in_a_transaction_whose_session_failed_are_refused() -> None:
     core.open_again()
     stage.run()
     with pytest.raises(TransactionFailed, match="rolled back"):
-        core.publish("", "q", b"")
+        core.publish("", "q", b"", {})
 
 
 def test_a_session_that_failed_may_be_left_without_opening_it_again() -> None:
@@ -277,7 +277,7 @@ def test_a_message_that_nobody_takes_fails_its_own_ticket_only() -> None:
     stage = staged()
     core = stage.open()
     stage.get(core.execute(queue.Declare("q")))
-    tickets = [core.publish("", key, b"", mandatory=True) for key in ("q", "nowhere", "q")]
+    tickets = [core.publish("", key, b"", {"mandatory": True}) for key in ("q", "nowhere", "q")]
     stage.get(core.sync())
     assert [type(ticket.error) for ticket in tickets] == [type(None), MessageReturned, type(None)]
     assert core.in_flight == 0
@@ -287,12 +287,12 @@ def test_a_message_that_nobody_takes_fails_its_own_ticket_only() -> None:
 def test_the_end_reports_what_nobody_asked_about() -> None:
     stage = staged()
     core = stage.open()
-    heard = core.publish("", "nowhere", b"", mandatory=True)
+    heard = core.publish("", "nowhere", b"", {"mandatory": True})
     stage.run()
     with pytest.raises(MessageReturned):
         heard.result()
     core.unheard()
-    core.publish("", "nowhere", b"", mandatory=True)
+    core.publish("", "nowhere", b"", {"mandatory": True})
     stage.run()
     with pytest.raises(MessageReturned):
         core.unheard()
@@ -305,7 +305,7 @@ def test_a_session_failure_that_a_call_raised_is_raised_once(look: bool, retry: 
     stage = staged(retry=retry)
     core = stage.open()
     refused = core.execute(queue.Delete("nowhere"))
-    core.publish("", "q", b"in doubt")
+    core.publish("", "q", b"in doubt", {})
     other = core.execute(queue.Declare("q"))
     stage.run()
     with pytest.raises(SessionFailed):
@@ -327,8 +327,8 @@ def test_the_session_reports_a_refused_message_once_whatever_other_calls_raised(
     stage = staged(retry=retry)
     core = stage.open()
     stage.get(core.sync())
-    core.publish("", "q", b"in doubt")
-    message = core.publish("nowhere", "q", b"refused")
+    core.publish("", "q", b"in doubt", {})
+    message = core.publish("nowhere", "q", b"refused", {})
     other = core.sync()
     if detached:
         stage.run()
@@ -350,7 +350,7 @@ def test_the_session_reports_a_refused_message_once_whatever_other_calls_raised(
 def test_a_loss_that_a_call_raised_is_raised_once(look: bool) -> None:
     stage = staged(retry=NEVER)
     core = stage.open()
-    sent, other = core.publish("", "q", b"in doubt"), core.publish("", "q", b"too")
+    sent, other = core.publish("", "q", b"in doubt", {}), core.publish("", "q", b"too", {})
     stage.client.give_up(ConnectionLost("the octets ended"))
     with pytest.raises(SessionLost, match=r"in doubt: \{0-1\}"):
         (sent.result if look else core.unheard)()
@@ -362,8 +362,8 @@ def test_a_failed_commit_tells_of_the_messages_in_it() -> None:
     stage = staged()
     core = stage.open()
     core.transactions.begin()
-    core.publish("", "q", b"one")
-    core.publish("nowhere", "q", b"two")
+    core.publish("", "q", b"one", {})
+    core.publish("nowhere", "q", b"two", {})
     committed = core.transactions.finish()
     stage.run()
     with pytest.raises(TransactionFailed, match=r"404 to message.transfer"):
@@ -377,10 +377,10 @@ def test_no_more_is_in_flight_than_may_be() -> None:
     core.most_in_flight = 3
     for _ in range(3):
         assert core.has_room
-        core.publish("", "q", b"")
+        core.publish("", "q", b"", {})
     assert not core.has_room
     with pytest.raises(LimitError, match="most_in_flight"):
-        core.publish("", "q", b"")
+        core.publish("", "q", b"", {})
     room = core.room
     assert not room.done
     stage.get(room)
@@ -391,11 +391,11 @@ def test_no_more_octets_are_in_flight_than_may_be() -> None:
     stage = staged()
     core = stage.open()
     core.most_in_flight_octets = 10
-    core.publish("", "q", b"x" * 100)  # one message may be larger
+    core.publish("", "q", b"x" * 100, {})  # one message may be larger
     with pytest.raises(LimitError, match="most_in_flight_octets"):
-        core.publish("", "q", b"x")
+        core.publish("", "q", b"x", {})
     stage.get(core.room)
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
 
 
 def test_a_publisher_that_never_waits_is_confirmed_as_it_goes() -> None:
@@ -406,7 +406,7 @@ def test_a_publisher_that_never_waits_is_confirmed_as_it_goes() -> None:
     for _ in range(100):
         if not core.has_room:
             stage.get(core.room)
-        core.publish("", "q", b"")
+        core.publish("", "q", b"", {})
         stage.run()
         assert core.in_flight <= 2
 
@@ -415,7 +415,7 @@ def test_room_on_a_session_that_is_over_is_no_wait_for_ever() -> None:
     stage = staged()
     core = stage.open()
     core.most_in_flight = 1
-    core.publish("", "q", b"")
+    core.publish("", "q", b"", {})
     room = core.room
     core.close()
     stage.run()
@@ -456,7 +456,7 @@ def test_a_session_that_is_kept_is_resumed_and_replayed() -> None:
     stage = staged()
     core = stage.open(timeout=600)
     stage.get(core.execute(queue.Declare("q")))
-    tickets = [core.publish("", "q", str(number).encode()) for number in range(10)]
+    tickets = [core.publish("", "q", str(number).encode(), {}) for number in range(10)]
     stage.cut()
     assert not core.speakable
     assert not core.opened.done
@@ -472,16 +472,16 @@ def test_a_lost_session_is_made_again_and_reports_what_is_in_doubt() -> None:
     stage = staged()
     core = stage.open(timeout=0)
     stage.get(core.execute(queue.Declare("q")))
-    sure = core.publish("", "q", b"sure")
+    sure = core.publish("", "q", b"sure", {})
     stage.get(core.sync())
-    doubtful = core.publish("", "q", b"doubtful")
+    doubtful = core.publish("", "q", b"doubtful", {})
     stage.cut()
     error = doubtful.error
     assert isinstance(error, SessionLost)
     assert error.in_doubt
     stage.connect()
     assert (core.remade, core.speakable) == (1, True)
-    stage.get(core.publish("", "q", b"again"))
+    stage.get(core.publish("", "q", b"again", {}))
     assert sure.result() is None
     assert stage.depth("q") == 2
 
@@ -492,7 +492,7 @@ def test_a_session_that_the_other_side_did_not_keep_is_made_again() -> None:
     stage.get(core.execute(queue.Declare("q")))
     inbox = core.subscribe("q")
     stage.run()
-    ticket = core.publish("", "q", b"x")
+    ticket = core.publish("", "q", b"x", {})
     stage.cut()
     assert not ticket.done
     stage.broker.tick(stage.now)
@@ -501,7 +501,7 @@ def test_a_session_that_the_other_side_did_not_keep_is_made_again() -> None:
     stage.connect()
     assert isinstance(ticket.error, SessionLost)
     assert core.remade == 1
-    stage.get(core.publish("", "q", b"y"))
+    stage.get(core.publish("", "q", b"y", {}))
     message = inbox.take()
     assert message is not None
     assert message.body == b"y"
@@ -521,7 +521,7 @@ def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
     stage = staged()
     core = stage.open(timeout=600)
     core.transactions.begin()
-    waiting = [core.execute(queue.Declare("q")), core.transactions.commit(), core.publish("", "q", b"")]
+    waiting = [core.execute(queue.Declare("q")), core.transactions.commit(), core.publish("", "q", b"", {})]
     asked = core.execute(queue.Query("q"))
     inbox = core.subscribe("q")
     stage.cut()
@@ -543,7 +543,7 @@ def test_commands_between_a_refusal_and_its_detach_fail_as_the_session_did() -> 
         core.open_again,
         lambda: core.execute(queue.Declare("q")),
         lambda: core.execute(queue.Query("q")),
-        lambda: core.publish("", "q", b""),
+        lambda: core.publish("", "q", b"", {}),
         lambda: core.subscribe("q"),
         lambda: core.room,
     ]
@@ -725,7 +725,7 @@ def test_a_pending_call_sends_a_barrier() -> None:
     """A broker may answer session.flush with what is done by then, which is nothing yet, and say no more: Broker-J does."""
     stage = staged()
     core = stage.open()
-    waited_for = core.publish("", "q", b"")
+    waited_for = core.publish("", "q", b"", {})
     said = core.session._outbound.next_id
     for _ in range(2):
         core.prompt()
@@ -733,22 +733,23 @@ def test_a_pending_call_sends_a_barrier() -> None:
     assert stage.get(waited_for) is None
 
 
-def test_what_is_posted_is_what_is_published() -> None:
+def test_a_header_that_is_remembered_is_as_if_written_anew() -> None:
     """With properties and without, again and again, for more routing keys than are remembered: octet for octet."""
-    posted, published = staged().open(), staged().open()
+    remembering, forgetful = staged().open(), staged().open()
     keys: list[str | None] = [None, "", "q", *[f"key {number}" for number in range(HEADERS + 2)], "q"]
     given: list[SessionProperties] = [{}, {"persistent": True}, {"message_id": UUID(int=1), "mandatory": True}, {}]
     for key in keys:
         for properties in given:
             for sync in (False, True):
-                posted.post("", key, b"x", properties, sync)
-                published.publish("", key, b"x", sync=sync, **properties)
-    ours, theirs = posted._session, published._session
+                remembering.publish("", key, b"x", properties, sync)
+                forgetful._headers._made.clear()
+                forgetful.publish("", key, b"x", properties, sync)
+    ours, theirs = remembering._session, forgetful._session
     assert ours is not None
     assert theirs is not None
     assert ours._place.carrier.data_to_send() == theirs._place.carrier.data_to_send()  # type: ignore[attr-defined]  # a ClientConnection
-    assert len(posted._headers) <= HEADERS
-    assert posted.in_flight == published.in_flight == len(keys) * len(given) * 2
+    assert len(remembering._headers) <= HEADERS
+    assert remembering.in_flight == forgetful.in_flight == len(keys) * len(given) * 2
 
 
 @pytest.mark.parametrize("key", [7, b"q", ["q"], "k" * 256])
@@ -756,7 +757,7 @@ def test_what_is_no_routing_key_is_not_remembered(key: Any) -> None:
     core = staged().open()
     for _ in range(2):
         with pytest.raises(EncodeError):
-            core.post("", key, b"x", {})
+            core.publish("", key, b"x", {})
     assert not core.in_flight
     assert not core._headers
 
@@ -767,7 +768,7 @@ def test_a_quarter_of_what_may_be_in_flight_asks_for_completion() -> None:
     core = stage.open()
     core.most_in_flight = 12
     for _ in range(12):
-        core.publish("", "q", b"x")
+        core.publish("", "q", b"x", {})
     assert stage.peer is not None
     stage.peer.receive_data(stage.client.machine.data_to_send())
     stage.broker.tick(stage.now)

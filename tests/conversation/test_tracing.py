@@ -46,7 +46,7 @@ def test_each_message_is_traced() -> None:
     stage.get(core.execute(queue.Declare("q")))
     inbox = core.subscribe("q")
     for how in ("accept", "release", "reject"):
-        stage.get(core.publish("", "q", b"x"))
+        stage.get(core.publish("", "q", b"x", {}))
         message = inbox.take()
         assert message is not None
         getattr(message, how)()
@@ -60,11 +60,11 @@ def test_what_is_not_published_ends_its_trace() -> None:
     stage.connect()
     core = stage.open()
     with pytest.raises(EncodeError):
-        core.publish("", "q", b"x", priority=11)
+        core.publish("", "q", b"x", {"priority": 11})
     assert tracing.noted == []
     stage.cut()
     with pytest.raises(AmqpError) as caught:
-        core.publish("", "q", b"x")
+        core.publish("", "q", b"x", {})
     assert tracing.noted == [("", "", "q", 1), type(caught.value).__name__]
     assert not isinstance(caught.value, SessionDetachedError)
 

@@ -28,7 +28,7 @@ def opened(timeout: int | None = 600) -> tuple[Stage, SessionCore]:
 
 def taken(stage: Stage, core: SessionCore) -> Message:
     """A message that was on the queue."""
-    core.publish("", "q", b"taken")
+    core.publish("", "q", b"taken", {})
     inbox = core.subscribe("q")
     stage.run()
     message = inbox.take()
@@ -39,7 +39,7 @@ def taken(stage: Stage, core: SessionCore) -> Message:
 def test_a_block_that_ends_well_is_committed() -> None:
     stage, core = opened()
     core.transactions.begin()
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     stage.run()
     assert stage.depth("q") == 0
     stage.get(core.transactions.finish())
@@ -53,7 +53,7 @@ def test_a_block_that_ends_badly_has_done_nothing_and_its_messages_are_back() ->
     message = taken(stage, core)
     (inbox,) = core.inboxes.values()
     core.transactions.begin()
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     message.accept()
     stage.run()
     core.transactions.abandon()
@@ -75,17 +75,17 @@ def test_behind_a_block_nothing_is_published_or_accepted() -> None:
     stage, core = opened()
     message = taken(stage, core)
     stage.get(core.execute(queue.Declare("out")))
-    core.publish("", "out", b"before the first block it counts at once")
+    core.publish("", "out", b"before the first block it counts at once", {})
     stage.run()
     assert stage.depth("out") == 1
     core.transactions.begin()
     stage.get(core.transactions.finish())
     with pytest.raises(LocalProtocolError, match="publish is not legal: the session has had a transaction"):
-        core.publish("", "out", b"x")
+        core.publish("", "out", b"x", {})
     with pytest.raises(LocalProtocolError, match="accept is not legal: the session has had a transaction"):
         message.accept()
     core.transactions.begin()
-    core.publish("", "out", b"x")
+    core.publish("", "out", b"x", {})
     message.accept()  # it still can be
     stage.get(core.transactions.finish())
     assert stage.depth("out") == 2
@@ -103,10 +103,10 @@ def test_a_session_has_one_kind_of_transactions() -> None:
 def test_a_block_goes_on_over_a_resumed_connection() -> None:
     stage, core = opened()
     core.transactions.begin()
-    core.publish("", "q", b"before")
+    core.publish("", "q", b"before", {})
     stage.cut()
     stage.connect()
-    core.publish("", "q", b"after")
+    core.publish("", "q", b"after", {})
     stage.get(core.transactions.finish())
     assert stage.depth("q") == 2
 
@@ -115,7 +115,7 @@ def test_a_block_that_ends_badly_while_the_connection_is_made_again_is_undone_fi
     stage, core = opened()
     message = taken(stage, core)
     core.transactions.begin()
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     message.accept()
     stage.run()
     stage.cut()
@@ -129,12 +129,12 @@ def test_a_block_that_ends_badly_while_the_connection_is_made_again_is_undone_fi
 def test_in_a_block_whose_session_was_lost_no_command_goes_out_and_nothing_was_done() -> None:
     stage, core = opened(timeout=0)
     core.transactions.begin()
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     stage.cut()
     stage.connect()
     assert core.speakable
     for say in (
-        lambda: core.publish("", "q", b"y"), lambda: core.execute(queue.Purge("q")), lambda: core.execute(queue.Query("q")),
+        lambda: core.publish("", "q", b"y", {}), lambda: core.execute(queue.Purge("q")), lambda: core.execute(queue.Query("q")),
         lambda: core.subscribe("q"), core.transactions.finish,
     ):  # fmt: skip
         with pytest.raises(TransactionFailed, match="rolled back"):
@@ -143,7 +143,7 @@ def test_in_a_block_whose_session_was_lost_no_command_goes_out_and_nothing_was_d
     stage.get(core.sync())
     assert stage.depth("q") == 0
     core.transactions.begin()
-    core.publish("", "q", b"z")
+    core.publish("", "q", b"z", {})
     stage.get(core.transactions.finish())
     assert stage.depth("q") == 1
 
@@ -151,7 +151,7 @@ def test_in_a_block_whose_session_was_lost_no_command_goes_out_and_nothing_was_d
 def test_a_commit_whose_answer_was_lost_is_unknown() -> None:
     stage, core = opened(timeout=0)
     core.transactions.begin()
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     ticket = core.transactions.finish()
     stage.cut()
     assert isinstance(ticket.error, TransactionFailed)
@@ -161,7 +161,7 @@ def test_a_commit_whose_answer_was_lost_is_unknown() -> None:
 def test_a_commit_under_way_at_a_cut_has_its_answer_when_the_session_is_resumed() -> None:
     stage, core = opened()
     core.transactions.begin()
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     ticket = core.transactions.finish()
     stage.cut()
     assert not ticket.done
@@ -185,10 +185,8 @@ def test_a_branch_from_start_to_commit() -> None:
     stage, core = opened()
     words = core.transactions
     assert stage.get(words.begin_branch(XID)) == XaStatus.XA_OK
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     assert stage.get(words.finish_branch(XID)) == XaStatus.XA_OK
-    assert stage.get(words.set_timeout(XID, 60)) == XaStatus.XA_OK
-    assert stage.get(words.get_timeout(XID)) == 60
     assert stage.get(words.prepare(XID)) == XaStatus.XA_OK
     assert stage.get(words.recover()) == (XID,)
     assert stage.get(words.commit_branch(XID)) == XaStatus.XA_OK
@@ -199,7 +197,7 @@ def test_a_branch_that_ends_badly_can_only_be_rolled_back() -> None:
     stage, core = opened()
     started = core.transactions.begin_branch(XID)
     stage.run()
-    core.publish("", "q", b"x")
+    core.publish("", "q", b"x", {})
     core.transactions.abandon_branch(XID, started)
     refused = core.transactions.prepare(XID)
     stage.run()
@@ -259,7 +257,7 @@ def test_answers_about_branches_that_are_lost_say_so() -> None:
     stage, core = opened(timeout=0)
     stage.get(core.transactions.begin_branch(XID))
     words = core.transactions
-    tickets: list[Ticket[Any]] = [words.finish_branch(XID), words.forget(XID), words.recover(), words.get_timeout(XID)]
+    tickets: list[Ticket[Any]] = [words.finish_branch(XID), words.forget(XID), words.recover()]
     stage.cut()
     for error in [each.error for each in tickets]:
         assert isinstance(error, BranchFailed)
@@ -274,7 +272,7 @@ def test_a_two_phase_commit_is_carried_out(participants: tuple[str, ...]) -> Non
     branches = {name: xid(1, b"whole", name.encode()) for name in participants}
     for branch in branches.values():
         stage.get(core.transactions.begin_branch(branch))
-        core.publish("", "q", b"x")
+        core.publish("", "q", b"x", {})
         stage.get(core.transactions.finish_branch(branch))
     whole = TwoPhase(branches)
     while not whole.finished:

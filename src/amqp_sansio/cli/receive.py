@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Final
 
 import attrs
@@ -149,6 +149,6 @@ class Interrupts:
         if self._came:
             raise KeyboardInterrupt
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._here:
             signal.signal(signal.SIGINT, self._before)

@@ -35,6 +35,14 @@ class BaseSession(Generic[K]):
         """Waits until everything sent is executed and confirmed, then ends it."""
         raise NotImplementedError
 
+    async def _finish(self) -> None:
+        """Waits, at the end of a block and for no longer than `close_timeout`, until all is executed and confirmed."""
+        raise NotImplementedError
+
+    async def _end(self, quiet: bool) -> None:
+        """Ends it; `quiet`: without raising why it ended, because another error is being raised."""
+        raise NotImplementedError
+
     async def __aenter__(self) -> Self:
         try:
             await self._opened()
@@ -46,7 +54,19 @@ class BaseSession(Generic[K]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        raise NotImplementedError
+        """Waits until everything sent is executed and confirmed, then ends it; after an error it just ends it.
+
+        Raises the error of a message that was sent, failed, and was never awaited.
+        """
+        quiet = error is not None
+        try:
+            if not quiet:
+                await self._finish()
+        except BaseException as raised:
+            quiet = not isinstance(raised, Exception)  # let nothing replace a cancellation or an interrupt
+            raise
+        finally:
+            await self._end(quiet)
 
     @property
     def remade(self) -> int:

@@ -32,6 +32,10 @@ CONTENT: Final = frozenset([
 PublishedTo: TypeAlias = tuple[str, str | None]
 """The exchange and the routing key of a message."""
 _SESSION: Final = SessionFailed, SessionLost
+_COMMAND: Final = -1
+"""Stands for the octets of a command without a result."""
+_ASKING: Final = -2
+"""Stands for the octets of a command with a result, by which alone it is settled."""
 
 
 class PendingCommands:
@@ -46,9 +50,8 @@ class PendingCommands:
         """Messages in flight."""
         self.octets = 0
         """Octets in their bodies."""
-        self._tickets: Final[dict[int, tuple[Ticket[None], str | PublishedTo, int]]] = {}
-        """With a command's verb, or a message's place; with the octets of its body, -1 for a command."""
-        self._results: Final[dict[int, tuple[Ticket[Struct], str]]] = {}
+        self._tickets: Final[dict[int, tuple[Ticket[Any], str | PublishedTo, int]]] = {}  # Any: for a result, or for none
+        """With a command's verb, or a message's place; with the octets of its body, _COMMAND or _ASKING."""
         self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
         self._returnable: Final = MutableRangeSet()  # in flight and not returned, of those sent before the last return
         self._returnable_from: int | None = None  # the first id sent since then; None: none was
@@ -64,20 +67,20 @@ class PendingCommands:
     def completion(self, id: int, verb: str) -> Ticket[None]:
         """Returns the ticket for the completion of a command, settled when it is executed."""
         ticket: Ticket[None] = Ticket()
-        self._tickets[id] = (ticket, verb, -1)
+        self._tickets[id] = (ticket, verb, _COMMAND)
         return ticket
 
     def result(self, id: int, verb: str) -> Ticket[Struct]:
         """Returns the ticket for the result of a command."""
         ticket: Ticket[Struct] = Ticket()
-        self._results[id] = (ticket, verb)
+        self._tickets[id] = (ticket, verb, _ASKING)
         return ticket
 
     def verb(self, id: int | None) -> str | None:
         """Returns the verb of a pending command; None when it is not pending."""
-        if id is None:
+        if id not in self._tickets:
             return None
-        verb = (self._tickets.get(id) or self._results.get(id) or (None, None))[1]
+        verb = self._tickets[id][1]
         return MESSAGE if isinstance(verb, tuple) else verb
 
     # --- answers -------------------------------------------------------------------------------------------------------------
@@ -91,21 +94,26 @@ class PendingCommands:
         if self._returnable.highs:
             self._returnable.discard(ids)
         for id in pick(ids, tickets):
-            ticket, _, octets = tickets.pop(id)
+            ticket, _, octets = tickets[id]
             if octets >= 0:
                 self.messages -= 1
                 self.octets -= octets
+            elif octets == _ASKING:
+                if not refused:
+                    self.resulted(id, None, name)
+                continue
+            del tickets[id]
             ticket.settle(None)
-        if self._results and not refused:
-            for id in pick(ids, self._results):
-                self.resulted(id, None, name)
 
     def resulted(self, id: int, value: Struct | None, name: bytes) -> None:
         """Settles a command with the result that came on the session `name`; None is an empty result, which fails it."""
-        asked = self._results.pop(id, None)
-        if asked is not None and value is None:
-            asked[0].fail(NoResult(name, asked[1], id))
-        elif asked is not None and value is not None:
+        asked = self._tickets.get(id)
+        if asked is None or asked[2] != _ASKING:
+            return
+        del self._tickets[id]
+        if value is None:
+            asked[0].fail(NoResult(name, str(asked[1]), id))
+        else:
             asked[0].settle(value)
 
     def returned(self, ids: RangeSet, code: int, text: str) -> None:
@@ -121,23 +129,20 @@ class PendingCommands:
             self._returnable_from = serial_add(last, 1)
         for id in pick(self._returnable.take(ids), tickets):
             ticket, place, _ = tickets[id]
-            ticket.fail(MessageReturned(code, text, *(place if isinstance(place, tuple) else ())))
-            self._unconfirmed.append(ticket)
+            if isinstance(place, tuple):  # else no message has that id
+                ticket.fail(MessageReturned(code, text, *place))
+                self._unconfirmed.append(ticket)
 
     def refused(self, id: int | None, error: Exception) -> None:
         """Fails the refused command, which ends the session; None: the refusal names none."""
         if id in self._tickets:
             self._tickets[id][0].fail(error)
-        elif id in self._results:
-            self._results[id][0].fail(error)
 
     def lost(self, error: Exception) -> None:
         """Fails everything pending: the session is gone."""
         self._unconfirmed.extend([ticket for ticket, _, octets in self._tickets.values() if octets >= 0])
-        waiting: list[Ticket[Any]] = [each for each, _, _ in self._tickets.values()]  # Any: of whatever value
-        waiting += [each for each, _ in self._results.values()]
+        waiting = [each for each, _, _ in self._tickets.values()]
         self._tickets.clear()
-        self._results.clear()
         self._returnable.clear()
         self._returnable_from = None
         self.messages = self.octets = 0

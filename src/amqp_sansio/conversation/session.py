@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from types import TracebackType
 from typing import TypeVar
 
 from typing_extensions import Unpack
@@ -65,28 +64,6 @@ class Session(BaseSession[SessionCore]):
     them to wait no longer.
     """
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Waits until everything sent is executed, then ends the session; after an error it just ends the session.
-
-        Raises the error of a message that was sent, failed, and was never awaited.
-        """
-        quiet = error is not None
-        try:
-            if error is None:
-                over = self._core.over
-                if not over and self._core.failure.heard:  # nothing more will be executed, and the detach is on its way
-                    await self._end(quiet=True)
-                elif not over:
-                    await self._finish()
-                self._core.unheard()
-        except BaseException as raised:
-            quiet = quiet or not isinstance(raised, Exception)  # let nothing replace a cancellation or an interrupt
-            raise
-        finally:
-            await self._end(quiet)
-
     @property
     def name(self) -> bytes:
         """The name of the session on the present connection; it changes when the session is opened again."""
@@ -107,14 +84,20 @@ class Session(BaseSession[SessionCore]):
         await self._end(quiet=False)
 
     async def _finish(self) -> None:
-        """Waits until everything sent is executed.  Raises SessionLost when the peer makes no progress."""
-        self._core.lost_before()
-        await self._opened()
-        try:
-            await in_time(self._line, self._ending, self._core, self._core.sync(), "execution.sync", ends=True)
-        except SharedSessionFailed:
-            self._core.lost_before()
-            raise
+        """See `BaseSession`.  Raises SessionLost when the peer makes no progress."""
+        core = self._core
+        over = core.over
+        if not over and core.failure.heard:  # nothing more will be executed, and the detach is on its way
+            await self._end(quiet=True)
+        elif not over:
+            core.lost_before()
+            await self._opened()
+            try:
+                await in_time(self._line, self._ending, core, core.sync(), "execution.sync", ends=True)
+            except SharedSessionFailed:
+                core.lost_before()
+                raise
+        core.unheard()
 
     async def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
         return await in_time(self._line, self._ending, self._core, ticket, awaited)
@@ -183,7 +166,7 @@ class Session(BaseSession[SessionCore]):
             check_timeout(timeout)
         if not (self._line.free(timeout) and self._core.has_room):
             await (self._room() if timeout is None else self._line.within(timeout, self._room))
-        return Pending(self._core.post(exchange, routing_key, body, properties), self._confirmed)
+        return Pending(self._core.publish(exchange, routing_key, body, properties), self._confirmed)
 
     async def _room(self) -> None:
         """Waits until a message may be published."""
@@ -212,7 +195,7 @@ class Session(BaseSession[SessionCore]):
         core, line = self._core, self._line
         if not (line.free() and core.has_room):
             await self._room()
-        return await line.asked(lambda: core.post(exchange, routing_key, body, properties, True))
+        return await line.asked(lambda: core.publish(exchange, routing_key, body, properties, True))
 
     # --- queues and exchanges ------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from typing_extensions import Unpack
-
 from amqp_sansio.conversation.base_client import BaseCore
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
@@ -298,25 +296,13 @@ class SessionCore(BaseCore):
         return super().room
 
     def publish(
-        self,
-        exchange: str = "",
-        routing_key: str | None = None,
-        body: Body = b"",
-        *,
-        sync: bool = False,
-        **properties: Unpack[SessionProperties],
+        self, exchange: str, routing_key: str | None, body: Body, properties: SessionProperties, sync: bool = False
     ) -> Ticket[None]:
         """Transfers a message to an exchange; settled when the peer has certainly taken it.
 
         `mandatory`: fails with MessageReturned when no queue takes it; without, such a message is dropped or goes to an
         alternate exchange.  Without waiting for `room` it raises LimitError, or NoCredit when the peer throttles us.
         """
-        return self.post(exchange, routing_key, body, properties, sync)
-
-    def post(
-        self, exchange: str, routing_key: str | None, body: Body, properties: SessionProperties, sync: bool = False
-    ) -> Ticket[None]:
-        """Does the same as `publish` with the properties as a dict; caches headers without properties by routing key."""
         if type(exchange) is not str:  # None would be sent as ""
             check_types(str, exchange=exchange)
         if not isinstance(body, bytes):

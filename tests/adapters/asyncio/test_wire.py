@@ -284,7 +284,7 @@ def test_much_that_waits_is_written_first() -> None:
         async with connect(url) as connection, connection.session() as session:
             await session.execute(queue.Declare("q"))
             line = connection._line
-            session._core.publish("", "q", b"x" * MANY)
+            session._core.publish("", "q", b"x" * MANY, {})
             assert not line.free()
             await line.writable()
             assert line.free()

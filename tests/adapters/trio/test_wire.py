@@ -191,7 +191,7 @@ def test_much_that_waits_is_written_first() -> None:
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
             await session.execute(queue.Declare("q"))
-            session._core.publish("", "q", b"x" * MANY)
+            session._core.publish("", "q", b"x" * MANY, {})
             wire = connection._line.wire
             assert wire is not None
             await connection._line.writable()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import ssl
-from types import TracebackType
 from typing import Final, Self
 
 from amqp_sansio.adapters.asyncio.wire import Line, Wire
@@ -42,9 +41,7 @@ class BaseConnection(AwaitedConnection[C]):
     async def __aenter__(self) -> Self:
         return self if self._client.entered else await self._open()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     # --- the background ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 import threading
 import weakref
-from types import TracebackType
 from typing import Final, Self
 
 from amqp_sansio.adapters.sync.base_session import C, ConnectionState
@@ -50,7 +49,7 @@ class BaseConnection(ConnectionState[C]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self, timeout: float | None = None) -> None:

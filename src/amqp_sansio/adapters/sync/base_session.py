@@ -40,6 +40,16 @@ class BaseSession(Generic[K]):
         with self._line.turn:
             raise NotImplementedError
 
+    def _finish(self) -> None:
+        """Waits, at the end of a block and for no longer than `close_timeout`, until all is executed and confirmed."""
+        with self._line.turn:
+            raise NotImplementedError
+
+    def _end(self, quiet: bool) -> None:
+        """Ends it; `quiet`: without raising why it ended, because another error is being raised."""
+        with self._line.turn:
+            raise NotImplementedError
+
     def __enter__(self) -> Self:
         with self._line.turn:
             try:
@@ -50,8 +60,20 @@ class BaseSession(Generic[K]):
             return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Waits until everything sent is executed and confirmed, then ends it; after an error it just ends it.
+
+        Raises the error of a message that was sent, failed, and was never awaited.
+        """
         with self._line.turn:
-            raise NotImplementedError
+            quiet = error is not None
+            try:
+                if not quiet:
+                    self._finish()
+            except BaseException as raised:
+                quiet = not isinstance(raised, Exception)  # let nothing replace a cancellation or an interrupt
+                raise
+            finally:
+                self._end(quiet)
 
     @property
     def remade(self) -> int:

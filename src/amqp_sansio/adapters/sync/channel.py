@@ -42,29 +42,15 @@ class Channel(BaseSession[ChannelCore]):
     raise TimeoutError, and what was sent stays sent.
     """
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Waits until every message is confirmed, then closes the channel; after an error it just closes the channel.
-
-        Raises the error of a message that was sent, failed, and was never awaited.
-        """
+    def _finish(self) -> None:
         with self._line.turn:
-            quiet = error is not None
-            try:
-                if error is None and not self._core.ended.done:
-                    self.sync(timeout=self._ending.timeout)
-            except BaseException as raised:
-                quiet = quiet or not isinstance(raised, Exception)  # let nothing replace a cancellation or an interrupt
-                raise
-            finally:
-                self._end(quiet)
-                if not quiet:
-                    self._core.in_flight.unheard()
+            if not self._core.over:
+                self.sync(timeout=self._ending.timeout)
 
     def _closing(self) -> None:
         with self._line.turn:
             self.sync()
             self._end(quiet=False)
-            self._core.in_flight.unheard()
 
     def _end(self, quiet: bool) -> None:
         with self._line.turn:
@@ -77,6 +63,8 @@ class Channel(BaseSession[ChannelCore]):
             except AmqpError as failure:
                 if not quiet and not failure.seen:
                     raise
+            if not quiet:
+                self._core.in_flight.unheard()
 
     @property
     def number(self) -> int | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import TypeVar
 
 from typing_extensions import Unpack
@@ -66,27 +65,6 @@ class Session(BaseSession[SessionCore]):
     longer than their `timeout` (seconds; None: no limit): then they raise TimeoutError, and what was sent stays sent.
     """
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Waits until everything sent is executed, then ends the session; after an error it just ends the session.
-
-        Raises the error of a message that was sent, failed, and was never awaited.
-        """
-        with self._line.turn:
-            quiet = error is not None
-            try:
-                if error is None:
-                    over = self._core.over
-                    if not over and self._core.failure.heard:  # nothing more will be executed, and the detach is on its way
-                        self._end(quiet=True)
-                    elif not over:
-                        self._finish()
-                    self._core.unheard()
-            except BaseException as raised:
-                quiet = quiet or not isinstance(raised, Exception)  # let nothing replace a cancellation or an interrupt
-                raise
-            finally:
-                self._end(quiet)
-
     @property
     def name(self) -> bytes:
         """The name of the session on the present connection; it changes when the session is opened again."""
@@ -109,15 +87,21 @@ class Session(BaseSession[SessionCore]):
             self._end(quiet=False)
 
     def _finish(self) -> None:
-        """Waits until everything sent is executed.  Raises SessionLost when the peer makes no progress."""
+        """See `BaseSession`.  Raises SessionLost when the peer makes no progress."""
         with self._line.turn:
-            self._core.lost_before()
-            self._opened()
-            try:
-                in_time(self._line, self._ending, self._core, self._core.sync(), "execution.sync", ends=True)
-            except SharedSessionFailed:
-                self._core.lost_before()
-                raise
+            core = self._core
+            over = core.over
+            if not over and core.failure.heard:  # nothing more will be executed, and the detach is on its way
+                self._end(quiet=True)
+            elif not over:
+                core.lost_before()
+                self._opened()
+                try:
+                    in_time(self._line, self._ending, core, core.sync(), "execution.sync", ends=True)
+                except SharedSessionFailed:
+                    core.lost_before()
+                    raise
+            core.unheard()
 
     def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
         with self._line.turn:
@@ -192,7 +176,7 @@ class Session(BaseSession[SessionCore]):
                 check_timeout(timeout)
             if not (self._line.free(timeout) and self._core.has_room):
                 (self._room() if timeout is None else self._line.within(timeout, self._room))
-            return Pending(self._core.post(exchange, routing_key, body, properties), self._confirmed)
+            return Pending(self._core.publish(exchange, routing_key, body, properties), self._confirmed)
 
     def _room(self) -> None:
         """Waits until a message may be published."""
@@ -223,7 +207,7 @@ class Session(BaseSession[SessionCore]):
             core, line = self._core, self._line
             if not (line.free() and core.has_room):
                 self._room()
-            return line.asked(lambda: core.post(exchange, routing_key, body, properties, True))
+            return line.asked(lambda: core.publish(exchange, routing_key, body, properties, True))
 
     # --- queues and exchanges ------------------------------------------------------------------------------------------------
 

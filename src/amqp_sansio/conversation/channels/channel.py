@@ -36,29 +36,13 @@ class Channel(BaseSession[ChannelCore]):
     ChannelClosed and ends the channel; the connection and its other channels stay open.
     """
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Waits until every message is confirmed, then closes the channel; after an error it just closes the channel.
-
-        Raises the error of a message that was sent, failed, and was never awaited.
-        """
-        quiet = error is not None
-        try:
-            if error is None and not self._core.ended.done:
-                await self.sync(timeout=self._ending.timeout)
-        except BaseException as raised:
-            quiet = quiet or not isinstance(raised, Exception)  # let nothing replace a cancellation or an interrupt
-            raise
-        finally:
-            await self._end(quiet)
-            if not quiet:
-                self._core.in_flight.unheard()
+    async def _finish(self) -> None:
+        if not self._core.over:
+            await self.sync(timeout=self._ending.timeout)
 
     async def _closing(self) -> None:
         await self.sync()
         await self._end(quiet=False)
-        self._core.in_flight.unheard()
 
     async def _end(self, quiet: bool) -> None:
         try:
@@ -70,6 +54,8 @@ class Channel(BaseSession[ChannelCore]):
         except AmqpError as failure:
             if not quiet and not failure.seen:
                 raise
+        if not quiet:
+            self._core.in_flight.unheard()
 
     @property
     def number(self) -> int | None:
