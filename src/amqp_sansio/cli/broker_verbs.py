@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.cli.given import Parser, argument, asked, flag, pair, repeated, whole
+from amqp_sansio.cli.given import Parser, argument, asked, flag, pair, repeated, seconds, whole
 from amqp_sansio.errors import AddressError
 
 if TYPE_CHECKING:
@@ -156,10 +156,9 @@ def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> Parser:
 
 
 def _add_serve(verb: argparse.ArgumentParser) -> None:
-    argument(verb, "--host", "H", "the address to listen on, or a name for it (127.0.0.1)", default="127.0.0.1")
-    port = whole(0, 65535, "is not a TCP port: 0 to 65535")
-    argument(verb, "--port", "N", "the port (5672); 0: any free one", default=5672, type=port)
-    argument(verb, "--auth", "none|FILE", "who may connect: everybody (none), or the users of FILE", default="none")
+    argument(verb, "--host", "H", "the address to listen on, or a name for it (127.0.0.1)")
+    argument(verb, "--port", "N", "the port (5672); 0: any free one", type=whole(0, 65535, "is not a TCP port: 0 to 65535"))
+    argument(verb, "--auth", "none|FILE", "who may connect: everybody (none), or the users of FILE")
     argument(verb, "--allow", "FILE", "rules of who may do what; on SIGHUP the broker reads them again (all may do everything)")
     argument(verb, "--tls-cert", "F", "the certificate chain of the broker (PEM); with --tls-key it turns TLS on")
     argument(verb, "--tls-key", "F", "the private key of the certificate, without a password (PEM)")
@@ -184,7 +183,6 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
         "--error-codes",
         None,
         "where the two differ: the error codes of deployed brokers (qpid, the default) or of the specification",
-        default="qpid",
         choices=("qpid", "spec"),
     )
     argument(
@@ -192,7 +190,6 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
         "--login-timeout",
         "S",
         "seconds that a client has for the login, and before that for the TLS handshake (30)",
-        default=30.0,
         type=_some_seconds,
         dest="login_seconds",
     )
@@ -201,7 +198,6 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
         "--logins-per-address",
         "N",
         "how many connections from one address, or one /64 network of IPv6, may be open without a login (64)",
-        default=64,
         type=whole(1, 1 << 31),
     )
     argument(verb, "--log", None, "print each control and command, without payloads and secrets", choices=("conversation",))
@@ -210,10 +206,10 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
 def _add_rules(verb: argparse.ArgumentParser) -> None:
     argument(verb, "action", "check", "what to do", choices=("check",))
     argument(verb, "file", "FILE", "the file, as `serve --allow` takes it")
-    argument(verb, "words", "VERB KIND NAME", "the request: consume queue orders", nargs="*", default=())
+    argument(verb, "words", "VERB KIND NAME", "the request: consume queue orders", nargs="*")
     argument(verb, "--as", "NAME", 'the user; "" for anonymous', dest="identity")
     argument(verb, "--key", "K", "the routing or binding key, with an exchange")
-    argument(verb, "--host", "NAME", "the virtual host", default="")
+    argument(verb, "--host", "NAME", "the virtual host")
     argument(verb, "--auth", "FILE", "the users and their groups (see `amqp-sansio passwd`)")
     flag(verb, "--json", "JSON, for machines")
 
@@ -221,7 +217,7 @@ def _add_rules(verb: argparse.ArgumentParser) -> None:
 def _add_send(verb: argparse.ArgumentParser) -> None:
     argument(verb, "words", "[URL] [BODY]", "the broker, and the messages", nargs="*")
     argument(verb, "--queue", "Q", "the queue to send to")
-    argument(verb, "--exchange", "E", "the exchange to send to (the default one)", default="")
+    argument(verb, "--exchange", "E", "the exchange to send to (the default one)")
     argument(verb, "--key", "K", "the routing key")
     flag(verb, "--create", "declare the queue, durable, if it does not exist")
     flag(verb, "--lines", "each line of stdin is a message")
@@ -236,7 +232,7 @@ def _add_send(verb: argparse.ArgumentParser) -> None:
 def _add_receive(verb: argparse.ArgumentParser) -> None:
     argument(verb, "words", "[URL] QUEUE", "the broker, and the queue", nargs="*")
     argument(verb, "--count", "N", "stop after N messages", type=whole(1, 1 << 62))
-    argument(verb, "--timeout", "S", "stop after S seconds", type=_seconds)
+    argument(verb, "--timeout", "S", "stop after S seconds", type=seconds)
     flag(verb, "--browse", "leave the messages on the queue")
     flag(verb, "--create", "declare the queue, durable, if it does not exist")
     _add_common(verb)
@@ -263,13 +259,13 @@ def _add_probe(verb: argparse.ArgumentParser) -> None:
         "NAME",
         "only this section: connection, session, execution, message, tx, dtx, exchange, queue, file, stream, assembly",
     )
-    argument(verb, "--conversations", "N", "number of conversations (1000)", default=1000, type=whole(1, 10**9))
-    argument(verb, "--seed", "N", "seed of the conversations (0)", default=0, type=whole(0, 2**63))
+    argument(verb, "--conversations", "N", "number of conversations (1000)", type=whole(1, 10**9))
+    argument(verb, "--seed", "N", "seed of the conversations (0)", type=whole(0, 2**63))
     argument(verb, "--only", "NUMBER", "only the conversation with this number", type=whole(0, 10**9))
     argument(verb, "--user", "NAME", "log in as this user, by PLAIN (that of URL, else ANONYMOUS, else guest)")
     argument(verb, "--password", "TEXT", "the password (that of URL, else the environment variable AMQP_PASSWORD)")
     argument(verb, "--vhost", "NAME", "the virtual host (that of URL)", dest="virtual_host")
-    argument(verb, "--timeout", "S", "seconds to wait for an answer (2)", default=2.0, type=_seconds, dest="patience")
+    argument(verb, "--timeout", "S", "seconds to wait for an answer (2)", type=seconds, dest="patience")
     flag(verb, "--verbose", "also show the conversations of the rules that were kept")
 
 
@@ -288,21 +284,11 @@ def _address(text: str) -> Address:
 # --- arguments ----------------------------------------------------------------------------------------------------------------
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return seconds
-
-
 def _some_seconds(text: str) -> float:
-    seconds = _seconds(text)
-    if not seconds:
+    given = seconds(text)
+    if not given:
         raise argparse.ArgumentTypeError("0 seconds are too few: give more")
-    return seconds
+    return given
 
 
 def _host(text: str) -> str:
@@ -355,7 +341,7 @@ def run(given: argparse.Namespace) -> int:
     if given.verb == "probe":
         from amqp_sansio.cli import probe
 
-        if not given.patience:
+        if given.patience == 0:
             given.complain("--timeout 0 leaves no time for an answer")
         return probe.probe(asked(probe.ProbeOptions, given))
 

@@ -12,7 +12,7 @@ from amqp_sansio.captures.files import named
 from amqp_sansio.captures.replay.doubt import DELIVERED, PREPARED, PUBLISHED, UNANSWERED, Doubt, branches_in_doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
-from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, whole
+from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, plain, whole
 from amqp_sansio.cli.pipeline import named_brokers
 from amqp_sansio.dialects import readable
 from amqp_sansio.errors.core import many
@@ -25,21 +25,16 @@ NOTHING_JUDGED: Final = 3
 """Exit status: no connection was found, or none could be judged."""
 
 
-def _plain(text: str) -> str:
-    """Returns text that may be a peer's, in ASCII without control characters."""
-    return text if text.isascii() and text.isprintable() else json_line(text)[1:-1]
-
-
 def _finding(each: Finding) -> str:
     """Returns the lines of one finding."""
-    line = f"    {each.level:<9}  packet {each.packet:<6} {_WHO[each.speaker]:<6}  {_plain(each.rule)}: {_plain(each.said)}"
+    line = f"    {each.level:<9}  packet {each.packet:<6} {_WHO[each.speaker]:<6}  {plain(each.rule)}: {plain(each.said)}"
     if each.level == VIOLATION:
         where = "connection" if each.channel is None else f"channel {each.channel}"
         line += f"{_DETAIL}{where}, octet {each.octet}{f', code {each.code}' if each.code else ''}"
     if each.text and each.text != each.said:
-        line += f"{_DETAIL}{_plain(each.text)}"
+        line += f"{_DETAIL}{plain(each.text)}"
     if each.legal:
-        line += f"{_DETAIL}legal: {_plain(', '.join(each.legal))}"
+        line += f"{_DETAIL}legal: {plain(', '.join(each.legal))}"
     return line
 
 
@@ -61,7 +56,7 @@ def _verdict(verdict: Verdict) -> str:
     unread = sum(verdict.unread)
     if unread and verdict.verdict != NOT_JUDGED:
         said += f", {unread} of them not judged"
-    word = painted(_plain(word), _COLOURS[verdict.verdict])
+    word = painted(plain(word), _COLOURS[verdict.verdict])
     head = f"  {verdict.connection}  {verdict.dialect or 'unknown version'}  {word}  ({said})"
     return "\n".join([head, *map(_finding, verdict.findings)])
 

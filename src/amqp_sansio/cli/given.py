@@ -17,10 +17,13 @@ Settings = TypeVar("Settings")
 
 
 def asked(settings: type[Settings], given: argparse.Namespace) -> Settings:
-    """Returns the settings of a verb: each has the name of its argument; one that may be repeated is a tuple."""
+    """Returns the settings of a verb: each has the name of its argument, and its own default where that is absent; one that
+    may be repeated is a tuple."""
     make: Callable[..., Settings] = settings
     said = {each.name: getattr(given, each.name) for each in attrs.fields(settings)}  # type: ignore[arg-type]
-    return make(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
+    return make(**{
+        name: tuple(value) if isinstance(value, list) else value for name, value in said.items() if value is not None
+    })  # fmt: skip
 
 
 def argument(verb: argparse._ActionsContainer, name: str, shown: str | None, text: str, **more: Any) -> None:
@@ -50,6 +53,24 @@ def whole(least: int, most: int | None = None, wrong: str = "") -> Callable[[str
         return int(digits)
 
     return read
+
+
+def number(most: float, wrong: str) -> Callable[[str], float]:
+    """Returns a parser of numbers from 0 to `most`, with fractions; `wrong` says what another text is not."""
+
+    def read(text: str) -> float:
+        try:
+            given = float(text)
+        except ValueError:
+            given = -1.0
+        if not 0 <= given <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} {wrong}")
+        return given
+
+    return read
+
+
+seconds: Final = number(1e9, "is not a number of seconds")
 
 
 def pair(shown: str) -> Callable[[str], tuple[str, str]]:

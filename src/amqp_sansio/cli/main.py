@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from amqp_sansio.cli import INTERRUPTED, broker_verbs, selection, simulate
-from amqp_sansio.cli.given import Parser, argument, flag, repeated, whole
+from amqp_sansio.cli.given import Parser, argument, asked, flag, repeated, whole
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.build import VERSION
 
@@ -364,7 +364,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
         return decode(
             given.files, as_json=given.json, ports=given.ports, secrets=given.secrets, dialects=given.dialects,
-            wanted=selection.wanted(given), bodies=given.bodies,
+            wanted=asked(selection.Wanted, given), bodies=given.bodies,
         )  # fmt: skip
     if given.verb == "check":
         from amqp_sansio.cli.check import check

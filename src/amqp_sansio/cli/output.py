@@ -24,10 +24,20 @@ _LONGEST: Final = 60
 _COLOURS: Final = {"dim": 2, "red": 31, "green": 32, "blue": 34, "magenta": 35, "cyan": 36}
 
 
+def escaped(text: str) -> str:
+    """Returns text that may be a peer's, in ASCII without control characters; backslashes stay."""
+    return ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\")
+
+
+def plain(text: str) -> str:
+    """Returns text that may be a peer's, in ASCII without control characters."""
+    return text if text.isascii() and text.isprintable() else json_line(text)[1:-1]
+
+
 def complain(text: str) -> None:
     """Prints one line on stderr, after everything printed so far."""
     sys.stdout.flush()
-    print("amqp-sansio: " + ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\"), file=sys.stderr)
+    print(f"amqp-sansio: {escaped(text)}", file=sys.stderr)
 
 
 def painted(text: str, colour: str) -> str:

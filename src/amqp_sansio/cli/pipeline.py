@@ -12,7 +12,7 @@ import attrs
 
 from amqp_sansio.captures.errors import PipelineError
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
-from amqp_sansio.cli.given import argument, flag, pair, repeated
+from amqp_sansio.cli.given import argument, flag, number, pair, repeated
 from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line
 from amqp_sansio.errors.core import many
 
@@ -56,13 +56,7 @@ def hours(text: str) -> float:
     """Parses hours from 0 to the maximum of a stream, with fractions: 0.5."""
     from amqp_sansio.captures.replay.options import MOST_IDLE_HOURS
 
-    try:
-        given = float(text)
-    except ValueError:
-        given = -1.0
-    if not 0 <= given <= MOST_IDLE_HOURS:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number of hours from 0 to {MOST_IDLE_HOURS:.0f}")
-    return given
+    return number(MOST_IDLE_HOURS, f"must be a number of hours from 0 to {MOST_IDLE_HOURS:.0f}")(text)
 
 
 def named_place(text: str) -> str:

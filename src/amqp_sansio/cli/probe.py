@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.cli.dialing import trusting
-from amqp_sansio.cli.output import Progress, complain, json_line
+from amqp_sansio.cli.output import Progress, complain, json_line, plain
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.causes import reason_of
 from amqp_sansio.testing.probe import ProbeError, Prober, Report
@@ -115,7 +115,7 @@ def _tell(report: Report, wishes: ProbeOptions) -> None:
         return
     print(f"{endpoint}, ", end="")
     for line in report.lines(wishes.verbose):
-        print(line if line.isascii() and line.isprintable() else json_line(line)[1:-1])
+        print(plain(line))
     server = f"amqps://{endpoint}" if endpoint.tls else str(endpoint)
     command = f"amqp-sansio probe {server} --conversations {wishes.conversations} --seed {wishes.seed}"
     section = f" --section {wishes.section}" if wishes.section else ""

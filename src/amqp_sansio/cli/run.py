@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, redirect_stdout
 from importlib.resources import as_file, files
 from io import StringIO
@@ -57,14 +57,20 @@ def _serve() -> int:
     story = tell(_ORDERS)
     due = tuple([b"order %d" % number for number in range(_ORDERS)])
     right = story.received == due and story.confirmed == _ORDERS and story.ended == 0
-    for name, text in (
-        ("sent", f"{story.confirmed} persistent messages, each completed when it was on the disk"),
-        ("then", "kill -9, and a new process on the same directory"),
-        ("received", _tally(story.received, due)),
-        ("ended", f"on SIGTERM, with exit status {story.ended}"),
-    ):
+    rows = {
+        "sent": f"{story.confirmed} persistent messages, each completed when it was on the disk",
+        "then": "kill -9, and a new process on the same directory",
+        "received": _tally(story.received, due),
+        "ended": f"on SIGTERM, with exit status {story.ended}",
+    }
+    return _told(rows, right, "Nothing that was completed is lost." if right else "SOMETHING IS WRONG: see above.")
+
+
+def _told(rows: Mapping[str, str], right: bool, conclusion: str) -> int:
+    """Prints what a chapter comes to.  Returns 0 when it is right, else 1."""
+    for name, text in rows.items():
         print(f"  {name:<18}{text}")
-    print(f"\n{'Nothing that was completed is lost.' if right else 'SOMETHING IS WRONG: see above.'}")
+    print(f"\n{conclusion}")
     sys.stdout.flush()
     return 0 if right else 1
 
@@ -136,24 +142,20 @@ def _cut(line: str) -> str:
 def _verdict(crossing: Crossing, outcome: DemoOutcome) -> int:
     down, up = crossing.messages
     right = outcome.received == down and outcome.collected == up and not outcome.violations
-    rows = (
-        (
-            "connections",
-            f"{outcome.connections}, of which {outcome.cuts} ended by a cut, {outcome.mid_message} times inside a frame",
-        ),
-        ("sessions", f"1 on each side, resumed {outcome.resumed} times by the client"),
-        ("server to client", _tally(outcome.received, down)),
-        ("client to server", _tally(outcome.collected, up)),
-        ("commands", f"{outcome.commands} said, {outcome.confirmed} told complete"),
-        ("credit", f"a window of {WINDOW} messages; unused in the end: {outcome.credit_left}"),
-        ("octets", f"{outcome.octets} written by both sides, replays included"),
-        ("observer", f"{outcome.violations or 'no'} violations heard by a third person on the link"),
+    rows = {
+        "connections": f"{outcome.connections}, of which {outcome.cuts} ended by a cut, {outcome.mid_message} times inside a"
+        " frame",
+        "sessions": f"1 on each side, resumed {outcome.resumed} times by the client",
+        "server to client": _tally(outcome.received, down),
+        "client to server": _tally(outcome.collected, up),
+        "commands": f"{outcome.commands} said, {outcome.confirmed} told complete",
+        "credit": f"a window of {WINDOW} messages; unused in the end: {outcome.credit_left}",
+        "octets": f"{outcome.octets} written by both sides, replays included",
+        "observer": f"{outcome.violations or 'no'} violations heard by a third person on the link",
+    }
+    return _told(
+        rows, right, "Every message arrived once and in order." if right else "SOMETHING IS WRONG: see the tally above."
     )
-    for name, text in rows:
-        print(f"  {name:<18}{text}")
-    print(f"\n{'Every message arrived once and in order.' if right else 'SOMETHING IS WRONG: see the tally above.'}")
-    sys.stdout.flush()
-    return 0 if right else 1
 
 
 def _tally(got: tuple[bytes, ...], due: tuple[bytes, ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 from collections import deque
+from contextlib import suppress
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from amqp_sansio import spec
-from amqp_sansio.cli.given import argument, asked, flag, repeated, whole
+from amqp_sansio.cli.given import argument, flag, repeated, seconds, whole
 from amqp_sansio.spec.base import Command, Control, Method
 
 if TYPE_CHECKING:
@@ -175,14 +176,9 @@ def _is_one(number: int, name: Json, asked: tuple[str, ...]) -> bool:
 
 def moment(text: str) -> float | int:
     """Parses seconds after the first line, or a date and time (ISO 8601, UTC by default) as ns since 1970."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        pass
-    else:
-        if 0 <= seconds < 1e9:
-            return seconds
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    with suppress(ValueError):
+        float(text)
+        return seconds(text)
     try:
         date = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -228,8 +224,3 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
         "refusals, returned and rejected messages, ends with a reason, what is incomplete or cannot be read; "
         "`check` reports broken rules",
     )
-
-
-def wanted(given: argparse.Namespace) -> Wanted:
-    """Returns the selection in the options."""
-    return asked(Wanted, given)

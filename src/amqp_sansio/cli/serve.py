@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import signal
 import socket
 import ssl
@@ -28,7 +27,7 @@ from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.adapters.store_files import kept_tag, new_tag
 from amqp_sansio.broker import Broker, BrokerConfig, Rules
 from amqp_sansio.broker.access import RulesError
-from amqp_sansio.cli.output import complain
+from amqp_sansio.cli.output import complain, escaped
 from amqp_sansio.config import ErrorCodes, Profile, ServerConfig, ServerMechanism
 from amqp_sansio.conversation.address import Endpoint
 from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
@@ -214,7 +213,7 @@ async def _serve(
             raise ServeError(
                 f"{Endpoint(address, wishes.port)}: {CANNOT_LISTEN.get(error.errno or 0) or error.strerror or error}"
             ) from None
-        if tls is None and not loopback(address):
+        if tls is None and not Endpoint(address).confidential:
             complain(f"warning: passwords and messages cross the network to {address} in clear (see --tls-cert)")
         if rules is not None:
             wishes.warn(rules)
@@ -266,18 +265,13 @@ def resolve(host: str) -> str:
     return str(found[0][4][0])
 
 
-def loopback(address: str) -> bool:
-    """Whether an address is a loopback one."""
-    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
-
-
 def configuration(wishes: ServeOptions, address: str) -> Callable[[], ServerConfig]:
     """Returns a function that makes the settings of each connection.  Raises VerifierError, and ServeError for --auth none on
     an address that others can reach."""
     profile = Profile(error_codes=wishes.error_codes)
     shared = partial(ServerConfig, session_timeout=KEPT_SECONDS, profile=profile, limits=wishes.limits)
     if wishes.auth == "none":
-        if not loopback(address):
+        if not Endpoint(address).confidential:
             raise ServeError(
                 f"--auth none lets everybody in, so it listens on loopback only, not on {address}: give --auth FILE"
                 " (see `amqp-sansio passwd`)"
@@ -398,7 +392,7 @@ class Conversations:
 
     def write(self, number: int, text: str) -> None:
         """Writes one line, in ASCII, and flushes it."""
-        plain = ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\")
+        plain = escaped(text)
         cut = plain if len(plain) <= LONGEST else plain[:LONGEST] + "..."
         if self._broken:
             return
