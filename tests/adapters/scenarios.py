@@ -9,7 +9,7 @@ import pytest
 import trustme
 from tests.adapters.loops import Loop, until
 from tests.adapters.served import Served
-from tests.adapters.strangers import demanding, eavesdropping, gone_at, redirecting
+from tests.adapters.strangers import demanding, eavesdropping, gone_at, redirecting, someone
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.client import Client
@@ -103,6 +103,13 @@ def test_a_wrong_virtual_host_and_a_wrong_password_are_reported_by_the_other_sid
 def test_the_next_host_is_tried(loop: Loop) -> None:
     with Served() as served:
         url = served.url.replace("localhost", "127.0.0.1:1,localhost")
+        assert len(loop.run(lambda: there_and_back(loop, url))) == 50
+
+
+def test_the_next_host_is_tried_when_one_says_nothing(loop: Loop) -> None:
+    """The end of the first connection does not count as that of the second."""
+    with Served() as served, someone(b"", hold=True, patience=0.5) as silent:
+        url = silent.replace("/?", f",localhost:{served.port}/?")
         assert len(loop.run(lambda: there_and_back(loop, url))) == 50
 
 

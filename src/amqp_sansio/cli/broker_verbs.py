@@ -206,7 +206,7 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
 def _add_rules(verb: argparse.ArgumentParser) -> None:
     argument(verb, "action", "check", "what to do", choices=("check",))
     argument(verb, "file", "FILE", "the file, as `serve --allow` takes it")
-    argument(verb, "words", "VERB KIND NAME", "the request: consume queue orders", nargs="*")
+    argument(verb, "words", "VERB KIND NAME", "the request: consume queue orders", nargs="*", default=())
     argument(verb, "--as", "NAME", 'the user; "" for anonymous', dest="identity")
     argument(verb, "--key", "K", "the routing or binding key, with an exchange")
     argument(verb, "--host", "NAME", "the virtual host")

@@ -136,7 +136,7 @@ class Wire(asyncio.BufferedProtocol):
         """Ends the connection: the socket is gone."""
         if self._timer is not None:
             self._timer.cancel()
-        if not self._machine.finished:
+        if self._machine is self._client.machine and not self._machine.finished:  # else the next connection has begun
             self._client.receive_eof(error if isinstance(error, OSError) else None)
             self._client.tick(self._loop.time())
         self._takes()
