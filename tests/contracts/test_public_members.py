@@ -159,9 +159,9 @@ PUBLIC = {
         cancel receive
     """,
     "conversation.SessionCore": """
-        accept close ended execute failure flush guard has_room in_flight inboxes lost_before most_in_flight
-        most_in_flight_octets name open_again opened over prompt publish remade room session
-        speakable subscribe sync timeout traces transactions unheard wake
+        accept close ended execute failure flush guard has_room in_flight inboxes most_in_flight
+        most_in_flight_octets name open_again opened over pending prompt publish remade room session
+        speakable subscribe sync timeout traces transactions wake
     """,
     "conversation.Inbox": """
         browse cancel closed destination error explicit messages more must_be_open octets prefetch queue reject settle take

@@ -291,12 +291,12 @@ def test_the_end_reports_what_nobody_asked_about() -> None:
     stage.run()
     with pytest.raises(MessageReturned):
         heard.result()
-    core.unheard()
+    core.pending.unheard()
     core.publish("", "nowhere", b"", {"mandatory": True})
     stage.run()
     with pytest.raises(MessageReturned):
-        core.unheard()
-    core.unheard()
+        core.pending.unheard()
+    core.pending.unheard()
 
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
@@ -313,11 +313,11 @@ def test_a_session_failure_that_a_call_raised_is_raised_once(look: bool, retry: 
     if look:
         with pytest.raises(SharedSessionFailed):
             other.result()
-        core.unheard()
+        core.pending.unheard()
     else:
         with pytest.raises(SharedSessionFailed):
-            core.unheard()
-    core.unheard()
+            core.pending.unheard()
+    core.pending.unheard()
 
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
@@ -334,16 +334,16 @@ def test_the_session_reports_a_refused_message_once_whatever_other_calls_raised(
         stage.run()
     else:
         core.failure.error = refusal = SessionFailed(core.name, 404, "no", "message.transfer")
-        core.failure.id = next(id for id, (ticket, _, _) in core._pending._tickets.items() if ticket is message)
+        core.failure.id = next(id for id, (ticket, _, _) in core.pending._tickets.items() if ticket is message)
         message.fail(refusal)
         other.fail(core.failure.for_others or refusal)
     with pytest.raises(SharedSessionFailed):
         other.result()
     with pytest.raises(SessionFailed, match=r"404 to message.transfer") as told:
-        core.lost_before()
+        core.pending.lost_before()
     assert not isinstance(told.value, SharedSessionFailed)
-    core.lost_before()
-    core.unheard()
+    core.pending.lost_before()
+    core.pending.unheard()
 
 
 @pytest.mark.parametrize("look", [True, False])
@@ -353,8 +353,8 @@ def test_a_loss_that_a_call_raised_is_raised_once(look: bool) -> None:
     sent, other = core.publish("", "q", b"in doubt", {}), core.publish("", "q", b"too", {})
     stage.client.give_up(ConnectionLost("the octets ended"))
     with pytest.raises(SessionLost, match=r"in doubt: \{0-1\}"):
-        (sent.result if look else core.unheard)()
-    core.unheard()
+        (sent.result if look else core.pending.unheard)()
+    core.pending.unheard()
     assert not other.heard
 
 
@@ -368,7 +368,7 @@ def test_a_failed_commit_tells_of_the_messages_in_it() -> None:
     stage.run()
     with pytest.raises(TransactionFailed, match=r"404 to message.transfer"):
         committed.result()
-    core.unheard()
+    core.pending.unheard()
 
 
 def test_no_more_is_in_flight_than_may_be() -> None:
@@ -599,7 +599,7 @@ def test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusa
     receiving = core.subscribe("q").more
     refuse(stage, core)
     stage.client.machine.data_to_send()
-    waiting = core._pending.completion(1000, "queue.purge")  # said before the refusal came
+    waiting = core.pending.completion(1000, "queue.purge")  # said before the refusal came
     due = stage.client.due
     assert due == stage.now + 5
     stage.client.tick(stage.now + 4)
@@ -646,7 +646,7 @@ def test_what_was_asked_is_not_answered_by_nothing_when_the_session_was_refused(
     core = stage.open()
     refuse(stage, core)
     id = 1000
-    asked = core._pending.result(id, "queue.query")  # asked before the refusal came
+    asked = core.pending.result(id, "queue.query")  # asked before the refusal came
     core._completed(RangeSet.of(id))
     assert not asked.done
     stage.client.give_up(ConnectionLost("the octets ended"))

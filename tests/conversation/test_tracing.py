@@ -76,7 +76,7 @@ def test_each_message_of_a_channel_is_traced() -> None:
     stage.connect()
     core = stage.open()
     stage.broker.queues["q"] = deque()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     for how in ("accept", "reject"):
         stage.get(core.publish("", "q", b"x", {}))
         message = inbox.take()
@@ -90,12 +90,12 @@ def test_each_message_of_a_channel_is_traced() -> None:
     tracing.noted.clear()
     stage.get(inbox.cancel())
     stage.get(core.publish("", "q", b"x", {}))
-    got = stage.get(core.get("q"))
+    got = stage.get(core.calls.get("q"))
     assert got is not None
     got.release()
     assert tracing.noted[2:] == [("q", "traced"), "release"]
     tracing.noted.clear()
-    unasked = core.subscribe("q", accept=False)
+    unasked = core.consumers.subscribe("q", accept=False)
     stage.run()
     assert unasked.take() is not None
     assert tracing.noted == [("q", "traced")]  # nothing to settle

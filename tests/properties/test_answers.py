@@ -32,7 +32,7 @@ def published(strict: bool, kept: bool, count: int, base: int = 0) -> tuple[Stag
     assert talk._session is not None
     talk._session._outbound.next_id = base
     for _ in range(count):
-        talk.publish("", "nowhere", b"x")
+        talk.publish("", "nowhere", b"x", {})
     machine = stage.client.machine
     machine.data_to_send()
     return stage, machine

@@ -276,11 +276,11 @@ class Tickets:
         yield self._note("channel", core.opened)
         for name in ("q", "full"):
             yield self._note(f"declare {name}", core.execute(queue.Declare(name, False, False, False, False, False, {}, 0)))
-        inbox = core.subscribe("q", prefetch=2)
+        inbox = core.consumers.subscribe("q", prefetch=2)
         self._note("returned", core.publish("", "nowhere", b"1", {"mandatory": True}))
         self._note("refused", core.publish("", "full", b"2", {}))
         self._note("taken", core.publish("", "q", b"3", {}))
-        self._note("got", core.get("full"))
+        self._note("got", core.calls.get("full"))
         yield self._note("sync", core.sync())
         message = inbox.take()
         assert message is not None

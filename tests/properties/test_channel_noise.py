@@ -128,11 +128,11 @@ def acts(chance: Random, core: ChannelCore, inboxes: list[Inbox], tickets: Ticke
                 ("core.execute", core.execute(queue.Declare("q", False, False, False, chance.random() < 0.5, False, {}, 0)))
             )
         case 4:
-            tickets.append(("core.get", core.get("q")))
+            tickets.append(("core.get", core.calls.get("q")))
         case 5:
             tickets.append(("core.sync", core.sync()))
         case 6:
-            inboxes.append(core.subscribe("q", prefetch=3, resubscribe=chance.random() < 0.5))
+            inboxes.append(core.consumers.subscribe("q", prefetch=3, resubscribe=chance.random() < 0.5))
         case 7:
             tickets.append(("core.requests.publish", core.requests.publish("", "q", b"m", {})))
         case 8:
@@ -186,7 +186,7 @@ def test_no_word_of_the_server_raises_in_a_client_of_the_adapters(dialect: Chann
         stage.queue("q", b"1", b"2")
         stage.queue("a")
         cores = [stage.open(), stage.open()]
-        inboxes = [core.subscribe("q", prefetch=3, resubscribe=chance.random() < 0.5) for core in cores]
+        inboxes = [core.consumers.subscribe("q", prefetch=3, resubscribe=chance.random() < 0.5) for core in cores]
         tickets: Tickets = []
         if chance.random() < 0.3:
             cores[0].transaction.begin()

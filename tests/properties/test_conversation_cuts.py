@@ -59,7 +59,7 @@ def test_a_confirmed_message_is_there_and_a_resumed_session_has_each_once(steps:
     line = Line(stage)
     for step in [*steps, "connect", "run"]:
         if step == "publish" and talk.has_room:
-            tickets.append(talk.publish("", "q", b"%d" % len(tickets)))
+            tickets.append(talk.publish("", "q", b"%d" % len(tickets), {}))
         line.step(step)
     stage.get(talk.sync())
     inbox = talk.subscribe("q", prefetch=1000)
@@ -91,7 +91,7 @@ def test_a_transaction_is_there_whole_or_not_at_all(steps: list[str], timeout: i
                     talk.transactions.begin()
                     size = 0
                 elif size < 2:
-                    talk.publish("", "q", b"%d" % len(outcomes))
+                    talk.publish("", "q", b"%d" % len(outcomes), {})
                     size += 1
                 else:
                     outcomes.append(talk.transactions.finish())

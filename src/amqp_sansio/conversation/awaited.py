@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Final, Self
 
 from amqp_sansio.conversation.address import Address, Endpoint
-from amqp_sansio.conversation.attempts import Attempts
+from amqp_sansio.conversation.attempts import Attempt, Attempts
 from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.base_session import C, ConnectionState
 from amqp_sansio.conversation.line import Line
@@ -54,9 +54,9 @@ class AwaitedConnection(ConnectionState[C]):
     async def _run(self, sleep: Callable[[float], Coroutine[Any, Any, None]], chance: Callable[[], float]) -> None:
         """Runs connections, one after the other, until there is no further one."""
         attempts = Attempts(self._client, self.address, chance)
-        attempt = attempts.first()
+        attempt: Attempt | None = attempts.first()
         try:
-            while True:
+            while attempt is not None:
                 error = None
                 if attempt.delay:
                     await sleep(attempt.delay)
@@ -64,10 +64,7 @@ class AwaitedConnection(ConnectionState[C]):
                     await self._connection(attempt.endpoint)
                 except (OSError, AmqpError) as failure:  # TimeoutError and ssl's errors are OSErrors
                     error = failure
-                following = attempts.after(error)
-                if following is None:
-                    break
-                attempt = following
+                attempt = attempts.after(error)
         except Exception as failure:
             attempts.broken(failure)
         finally:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.happenings import SessionEnded, SessionOpened, SessionResumed
 from amqp_sansio.conversation.session_core import SessionCore
@@ -115,7 +113,7 @@ class Client(BaseClient[ClientConnection, SessionCore]):
             core._resuming = False
         self.wake()
 
-    def _open_again(self, core: SessionCore) -> None:
+    def open_again(self, core: SessionCore) -> None:
         """Opens a failed session again, at once if the connection is open, else on the next one."""
         if self.is_open:
             self._open(core)
@@ -124,7 +122,7 @@ class Client(BaseClient[ClientConnection, SessionCore]):
         """Stops waiting for the end of refused sessions whose deadline has passed; pending calls raise the refusal."""
         for core in self._come_due():
             if self.comes_back and core.opened.done and not core._detaching:
-                core._fail(None, partial(self._open_again, core))
+                core._fail(None)
             else:
                 core._over(core.failure.error)
 
@@ -140,7 +138,7 @@ class Client(BaseClient[ClientConnection, SessionCore]):
             self.tell(SessionEnded(core.name, core.failure.words(event), event.in_doubt))
         failed = event.ended and not (lost or forgotten or violated or core._detaching) and self.comes_back
         if failed and not closing and core.opened.done:
-            core._fail(event, lambda: self._open_again(core))
+            core._fail(event)
             return
         core._detached(event, lost or forgotten)
         if forgotten:  # the peer did not keep it: a new one under the same name

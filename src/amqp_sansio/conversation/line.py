@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from amqp_sansio.conversation.ticket import Ticket
 
 Value = TypeVar("Value")
+Wait = TypeVar("Wait")
 
 
 class Line(Protocol):
@@ -35,25 +36,31 @@ class Line(Protocol):
         """
 
 
-class Pending(Generic[Value]):
-    """The answer to a call, which may still be pending: `await` it for its value or its error; `done` is True once it is there.
-
-    It may be awaited any number of times, or never.
-    """
+class BasePending(Generic[Value, Wait]):
+    """The answer to a call, which may still be pending.  A base class."""
 
     __slots__ = ("_ticket", "_wait")
 
-    def __init__(self, ticket: Ticket[Value], wait: Callable[[Ticket[Value]], Coroutine[Any, Any, Value]]) -> None:
+    def __init__(self, ticket: Ticket[Value], wait: Wait) -> None:
         self._ticket: Final = ticket
         self._wait: Final = wait
 
     @property
     def done(self) -> bool:
-        """Whether awaiting it would return without waiting."""
+        """Whether the answer is there: to ask for it would return without waiting."""
         return self._ticket.done
-
-    def __await__(self) -> Generator[Any, Any, Value]:
-        return self._wait(self._ticket).__await__()
 
     def __repr__(self) -> str:
         return f"<Pending {'done' if self.done else 'open'}>"
+
+
+class Pending(BasePending[Value, Callable[[Ticket[Value]], Coroutine[Any, Any, Value]]]):
+    """The answer to a call, which may still be pending: `await` it for its value or its error; `done` is True once it is there.
+
+    It may be awaited any number of times, or never.
+    """
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, Any, Value]:
+        return self._wait(self._ticket).__await__()

@@ -80,7 +80,7 @@ class Session(BaseSession[SessionCore]):
     async def _closing(self) -> None:
         if not self._core.failure.heard:
             await self.sync()
-        self._core.unheard()
+        self._core.pending.unheard()
         await self._end(quiet=False)
 
     async def _finish(self) -> None:
@@ -90,14 +90,14 @@ class Session(BaseSession[SessionCore]):
         if not over and core.failure.heard:  # nothing more will be executed, and the detach is on its way
             await self._end(quiet=True)
         elif not over:
-            core.lost_before()
+            core.pending.lost_before()
             await self._opened()
             try:
                 await in_time(self._line, self._ending, core, core.sync(), "execution.sync", ends=True)
             except SharedSessionFailed:
-                core.lost_before()
+                core.pending.lost_before()
                 raise
-        core.unheard()
+        core.pending.unheard()
 
     async def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
         return await in_time(self._line, self._ending, self._core, ticket, awaited)
@@ -142,11 +142,11 @@ class Session(BaseSession[SessionCore]):
         When the session failed, raises the error of messages that were sent before and never awaited: SessionFailed when the
         broker refused one of them, otherwise SharedSessionFailed or SessionLost, which mean that they are in doubt.
         """
-        self._core.lost_before()
+        self._core.pending.lost_before()
         try:
             await self._asked(self._core.sync, timeout)
         except SharedSessionFailed:
-            self._core.lost_before()
+            self._core.pending.lost_before()
             raise
 
     async def send(

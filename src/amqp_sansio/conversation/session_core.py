@@ -61,8 +61,8 @@ class SessionEnd:
     def __init__(self) -> None:
         self.error: AmqpError | None = None
         self.id: int | None = None
-        self.again: Callable[[], None] | None = None
-        """Opens the session again, for the next call."""
+        self.again = False
+        """Whether the next call opens the session again."""
         self._shared: SharedSessionFailed | None = None  # `for_others`, made once for each `error`
         self._exclusive: Final[dict[str, None]] = {}  # queues that end with the session
         self._gone: Final[dict[str, None]] = {}  # those that ended with an earlier one, until the next call reports them
@@ -140,7 +140,7 @@ class SessionEnd:
         gone = tuple(self._exclusive)
         self._gone.update(self._exclusive)
         self._exclusive.clear()
-        self.error, self.id, self.again = None, None, None
+        self.error, self.id, self.again = None, None, False
         return gone
 
     def must_live(self) -> None:
@@ -184,7 +184,7 @@ class SessionCore(BaseCore):
         self._first_name: Final = name
         self._session: Session | None = None
         self._accepts: Final[dict[int, None]] = {}  # ids of accepted messages; one message.accept carries them all
-        self._pending: Final = PendingCommands()
+        self.pending: Final = PendingCommands()
         self._headers: Final = PlainHeaders()
         self._unprompted = False  # there was a publish since the last request for completion
         self.failure: Final = SessionEnd()
@@ -212,12 +212,12 @@ class SessionCore(BaseCore):
     @property
     def over(self) -> bool:
         """Whether it is over, or failed and was not opened again: nothing more will be executed."""
-        return self.ended.done or self.failure.again is not None
+        return self.ended.done or self.failure.again
 
     @property
     def in_flight(self) -> int:
         """Messages published and not confirmed."""
-        return self._pending.messages
+        return self.pending.messages
 
     @property
     def speakable(self) -> bool:
@@ -226,9 +226,9 @@ class SessionCore(BaseCore):
 
     def open_again(self) -> None:
         """Opens a failed session again; every call that waits begins with this.  Raises the error of one not detached yet."""
-        if self.failure.again is not None:
-            self.failure.again()
-            self.failure.again = None
+        if self.failure.again:
+            self.failure.again = False
+            self._client.open_again(self)
         elif self._opened.done and self._opened.error is None:
             self.failure.must_live()
 
@@ -237,14 +237,6 @@ class SessionCore(BaseCore):
         if self.transactions._within is not None:
             self.transactions.check()
         self.failure.check(self._name)
-
-    def unheard(self) -> None:
-        """Raises the first error of a published message that the program has not got."""
-        self._pending.unheard()
-
-    def lost_before(self) -> None:
-        """Raises, once, the error with which messages published before failed; for calls that concern all messages."""
-        self._pending.lost_before()
 
     # --- sending -----------------------------------------------------------------------------------------------------------
 
@@ -258,7 +250,7 @@ class SessionCore(BaseCore):
         id = self.session.send(command, sync=True)
         ticket: Any  # Any: a ticket for any result
         if command.RESULT:
-            ticket = self._pending.result(id, command.VERB)
+            ticket = self.pending.result(id, command.VERB)
         else:
             ticket = self._track(id, command.VERB)
             self.failure.said(command)
@@ -269,7 +261,7 @@ class SessionCore(BaseCore):
     def _track(self, id: int, verb: str) -> Ticket[None]:
         """Returns the ticket for a command that was sent with its sync bit, settled when it is complete."""
         self._unprompted = False
-        return self._pending.completion(id, verb)
+        return self.pending.completion(id, verb)
 
     def sync(self) -> Ticket[None]:
         """Sends a barrier; settled when everything sent so far is executed."""
@@ -286,7 +278,7 @@ class SessionCore(BaseCore):
         outbound = session._outbound
         if outbound.throttled:
             return False
-        pending = self._pending
+        pending = self.pending
         return pending.messages < self.most_in_flight and pending.octets < self.most_in_flight_octets
 
     @property
@@ -321,7 +313,7 @@ class SessionCore(BaseCore):
             accept_mode, header = written(routing_key, properties)
         else:
             accept_mode, header = AcceptMode.NONE, self._headers.of(routing_key)
-        pending = self._pending
+        pending = self.pending
         if pending.messages >= self.most_in_flight:
             raise LimitError("most_in_flight", self.most_in_flight, pending.messages + 1)
         if pending.octets >= self.most_in_flight_octets:
@@ -370,7 +362,7 @@ class SessionCore(BaseCore):
             destination = f"{queue}-{self._numbers}"
         inbox = Inbox(self, queue, destination, prefetch, octets, accept, browse)
         failure = self.failure
-        if self._was_open and not (self.ended.done or self.speakable) and (failure.error is None or failure.again is not None):
+        if self._was_open and not (self.ended.done or self.speakable) and (failure.error is None or failure.again):
             self._later.append(inbox._begin)  # a session that was made again has all inboxes
         else:
             self._check()
@@ -426,7 +418,7 @@ class SessionCore(BaseCore):
         self._flush()
         self._detaching = True
         if self._session is None or self._session.state in ("ended", "detached"):
-            self.failure.again = None
+            self.failure.again = False
             self._over(None if self.failure.seen else self.failure.error)
         elif self._session.state in ("attached", "resuming", "attaching"):
             self._session.detach()
@@ -449,15 +441,15 @@ class SessionCore(BaseCore):
             case CommandsCompleted(ids=ids):
                 self._completed(ids)
             case ResultReceived(id=id, value=value):
-                self._pending.resulted(id, value, self._name)
+                self.pending.resulted(id, value, self._name)
             case CommandReceived(command=message.Reject() as reject):
-                self._pending.returned(reject.transfers or EMPTY, reject.code or 0, reject.text or "")
+                self.pending.returned(reject.transfers or EMPTY, reject.code or 0, reject.text or "")
             case ExceptionReceived(id=id):
                 subscribing = message.Subscribe.VERB if id in [inbox._said for inbox in self.inboxes.values()] else ""
-                verb = self._pending.verb(id) or self.transactions.verb(id or 0) or subscribing
+                verb = self.pending.verb(id) or self.transactions.verb(id or 0) or subscribing
                 refused = SessionFailed(self._name, event.error_code, event.description, verb)
                 self.failure.error, self.failure.id = refused, id
-                self._pending.refused(id, refused)
+                self.pending.refused(id, refused)
             case ProducerCreditChanged():
                 self._check_room()
             case SessionAttached():
@@ -478,7 +470,7 @@ class SessionCore(BaseCore):
 
     def _completed(self, ids: RangeSet) -> None:
         """Settles commands that the peer has executed."""
-        self._pending.completed(ids, self._name, self.failure.error is not None)
+        self.pending.completed(ids, self._name, self.failure.error is not None)
         if self._room is not None:
             self._check_room()
 
@@ -498,11 +490,11 @@ class SessionCore(BaseCore):
         else:
             self._over(self.failure.error)
 
-    def _fail(self, event: SessionDetached | None, again: Callable[[], None]) -> None:
-        """Fails the session on its open connection (None: its end did not come); the next call calls `again`."""
+    def _fail(self, event: SessionDetached | None) -> None:
+        """Fails the session on its open connection (None: its end did not come); the next call opens it again."""
         if event is not None:
             self.failure.ended(self._name, event, self._detaching)
-        self.failure.again = again
+        self.failure.again = True
         self._opened = Ticket()
         self._in_doubt(self.session.in_doubt if event is None else event.in_doubt)
         self.failure.interrupt(self.inboxes)
@@ -514,7 +506,7 @@ class SessionCore(BaseCore):
         error = self.failure.for_others or SessionLost(self._name, "the session ended", ids)
         self.transactions.lost()
         self._accepts.clear()  # the session no longer holds its messages
-        self._pending.lost(error)
+        self.pending.lost(error)
 
     def _over(self, error: Exception | None) -> None:
         """Ends the session for good."""

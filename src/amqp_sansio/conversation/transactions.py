@@ -272,7 +272,7 @@ class Transactions:
     def lost(self) -> None:
         """Fails everything pending: the session is over."""
         if self._local:
-            self._core._pending.told()
+            self._core.pending.told()
         for local, _ in self._local.values():
             local.fail(TransactionFailed("unknown", "the session was lost before the answer"))
         for asked, verb in self._asked.values():
@@ -291,5 +291,5 @@ class Transactions:
             failure = self._core.failure.error
             error = TransactionFailed(outcome, "" if failure is None else str(failure))
             error.__cause__ = failure
-            self._core._pending.told()
+            self._core.pending.told()
             ticket.fail(error)

@@ -106,7 +106,7 @@ class Stage:
 
     def fetch(self, core: ChannelCore, queue: str) -> Message:
         """A message of a queue."""
-        message = self.get(core.get(queue))
+        message = self.get(core.calls.get(queue))
         assert message is not None
         return message
 

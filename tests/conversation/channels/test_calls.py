@@ -117,7 +117,7 @@ def test_a_cancel_that_wants_no_answer_ends_its_subscription() -> None:
     stage = staged()
     stage.queue("q", b"1")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     core.execute(basic.Cancel(inbox.tag, True))
     stage.run()
@@ -133,7 +133,7 @@ def test_no_name_is_that_of_the_queue_which_was_declared_last() -> None:
         core.execute(declare("")), core.execute(queue.Bind("", "amq.fanout", "", False, {}, 0)),
         core.execute(queue.Bind("", "amq.direct", "k", False, {}, 0)),
     ]  # fmt: skip
-    inbox = core.subscribe("")
+    inbox = core.consumers.subscribe("")
     # The broker of these tests knows no such rule.
     answers = [
         queue.DeclareOk("amq.gen-1", 0, 0), queue.BindOk(), queue.BindOk(), basic.QosOk(), basic.ConsumeOk(inbox.tag),

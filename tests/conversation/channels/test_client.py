@@ -44,7 +44,7 @@ def test_the_listener_hears_what_no_call_waits_for() -> None:
     stage = staged()
     stage.queue("q")
     core, other = stage.open(), stage.open()
-    core.subscribe("q")
+    core.consumers.subscribe("q")
     stage.run()
     returned = core.publish("", "nowhere", b"", {"mandatory": True})
     stage.run()

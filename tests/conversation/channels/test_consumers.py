@@ -22,7 +22,7 @@ from amqp_sansio.spec.methods import basic, queue
 def test_what_came_and_was_not_taken_goes_back() -> None:
     stage = staged()
     stage.queue("q", b"1", b"2", b"3")
-    inbox = stage.open().subscribe("q")
+    inbox = stage.open().consumers.subscribe("q")
     stage.run()
     message = inbox.take()
     assert message is not None
@@ -39,7 +39,7 @@ def test_what_came_and_was_not_taken_goes_back() -> None:
 def test_what_came_may_still_be_taken_behind_a_stop() -> None:
     stage = staged()
     stage.queue("q", b"1", b"2")
-    inbox = stage.open().subscribe("q")
+    inbox = stage.open().consumers.subscribe("q")
     stage.run()
     stage.get(inbox.cancel(keep=True))
     assert inbox.closed
@@ -55,7 +55,7 @@ def test_what_came_may_still_be_taken_behind_a_stop() -> None:
 def test_without_acceptance_a_message_counts_as_done_when_it_is_taken() -> None:
     stage = staged()
     stage.queue("q", b"1", b"2", b"3")
-    inbox = stage.open().subscribe("q", prefetch=1, accept=False)
+    inbox = stage.open().consumers.subscribe("q", prefetch=1, accept=False)
     stage.run()
     assert len(inbox.messages) == 1
     for expected in (b"1", b"2", b"3"):
@@ -71,7 +71,7 @@ def test_more_is_settled_by_a_message_or_the_end() -> None:
     stage = staged()
     stage.queue("q")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     waits = inbox.more
     done = [waits.done]
@@ -87,7 +87,7 @@ def test_a_stop_before_the_channel_is_open_just_ends_it() -> None:
     stage = staged()
     stage.queue("q", b"1")
     core = stage.client.open_channel()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     assert inbox.cancel().done
     stage.run()
     assert stage.bodies("q") == [b"1"]
@@ -99,7 +99,7 @@ def test_a_cancel_that_is_answered_behind_our_close_gives_nothing_back() -> None
     stage = staged()
     stage.queue("q", b"1", b"2")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     cancelled, closed = inbox.cancel(), core.close()
     assert not core.is_open
@@ -115,7 +115,7 @@ def test_what_the_server_takes_back_is_here_no_more() -> None:
     stage = staged()
     stage.queue("q")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     (consumer,) = stage.broker.consumers["q"]
     consumer.channel.deliver(inbox.tag, b"1")
@@ -144,7 +144,7 @@ def test_a_cancel_waits_until_the_consumer_has_begun() -> None:
     stage = staged()
     stage.queue("q", b"1")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     cancelled = inbox.cancel()
     stage.broker.heard.clear()
     stage.client.tick(0.0)
@@ -163,7 +163,7 @@ def test_a_cancel_of_what_the_server_has_ended_is_done() -> None:
     stage = staged()
     stage.queue("q")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     (consumer,) = stage.broker.consumers["q"]
     consumer.channel.cancel_consumer(inbox.tag)
@@ -175,7 +175,7 @@ def test_a_cancel_of_what_the_server_has_ended_is_done() -> None:
 def test_a_cancel_fails_with_the_consumer_that_never_began() -> None:
     stage = staged()
     core = stage.open()
-    cancelled = core.subscribe("none").cancel()
+    cancelled = core.consumers.subscribe("none").cancel()
     stage.run()
     with pytest.raises(ChannelClosed, match="404"):
         cancelled.result()
@@ -185,7 +185,7 @@ def test_a_cancel_beyond_the_limit_of_calls_fails() -> None:
     stage = staged(limits=Limits(calls=2))
     stage.queue("q")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     stage.broker.mute = True
     for _ in range(2):
@@ -200,7 +200,7 @@ def test_a_consumer_survives_a_loss_unless_its_end_was_wanted(begun: bool) -> No
     stage.queue("q", b"1")
     core = stage.open()
     stage.broker.mute = not begun
-    stays, goes = core.subscribe("q", prefetch=3), core.subscribe("q", prefetch=3)
+    stays, goes = core.consumers.subscribe("q", prefetch=3), core.consumers.subscribe("q", prefetch=3)
     if begun:
         stage.run()
     stage.broker.mute = True
@@ -219,7 +219,7 @@ def test_a_cancel_fails_when_the_channel_is_lost_first() -> None:
     stage = staged()
     stage.queue("q")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     stage.broker.mute = True
     cancelled = inbox.cancel()
@@ -234,7 +234,7 @@ def flooded(messages: int, *, prefetch: int = 2, resubscribe: bool = False) -> t
     stage = staged()
     stage.queue("q")
     core = stage.open()
-    inbox = core.subscribe("q", prefetch=prefetch, resubscribe=resubscribe)
+    inbox = core.consumers.subscribe("q", prefetch=prefetch, resubscribe=resubscribe)
     stage.run()
     deliver(stage, inbox, messages)
     return stage, inbox
@@ -327,7 +327,7 @@ def test_a_consumer_that_is_stopped_does_not_start_again() -> None:
 def test_it_shows_where_it_stands() -> None:
     stage = staged()
     stage.queue("q", b"1")
-    inbox = stage.open().subscribe("q")
+    inbox = stage.open().consumers.subscribe("q")
     stage.run()
     assert repr(inbox) == "<Inbox 'test-1-1' of 'q', 1 waiting>"
 
@@ -336,7 +336,7 @@ def test_a_cancel_of_the_server_that_crosses_that_of_the_user_starts_nothing_aga
     stage = staged()
     stage.queue("q")
     core = stage.open()
-    inbox = core.subscribe("q", resubscribe=True)
+    inbox = core.consumers.subscribe("q", resubscribe=True)
     stage.run()
     assert stage.server is not None
     (served,) = stage.server.channels
@@ -354,12 +354,12 @@ def test_what_was_kept_at_a_stop_goes_with_its_channel() -> None:
     stage.queue("q", b"1", b"2")
     stage.queue("r", b"3", b"4")
     core = stage.open()
-    stopped = core.subscribe("q", accept=False)
+    stopped = core.consumers.subscribe("q", accept=False)
     stage.run()
     stage.get(stopped.cancel(keep=True))
     stage.cut()
     stage.connect()
-    other = core.subscribe("r")
+    other = core.consumers.subscribe("r")
     stage.run()
     held = other.take()
     assert held is not None
@@ -377,7 +377,7 @@ def test_what_was_kept_at_a_stop_is_dropped_when_it_cannot_be_settled_any_more(e
     stage = staged()
     stage.queue("q", b"1")
     core = stage.open()
-    stopped = core.subscribe("q")
+    stopped = core.consumers.subscribe("q")
     stage.run()
     stage.get(stopped.cancel(keep=True))
     if ends == "recover":
@@ -385,7 +385,7 @@ def test_what_was_kept_at_a_stop_is_dropped_when_it_cannot_be_settled_any_more(e
     elif ends == "close":
         core.close()
     else:
-        core.get("none")
+        core.calls.get("none")
     stage.run()
     assert stopped.take() is None
     stopped.release()
@@ -395,7 +395,7 @@ def test_what_the_user_has_settled_by_a_method_is_not_given_back() -> None:
     stage = staged()
     stage.queue("q", b"1", b"2", b"3")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     core.execute(basic.Ack(2, True))
     stage.get(inbox.cancel())
@@ -406,14 +406,14 @@ def test_what_the_user_has_settled_by_a_method_is_not_given_back() -> None:
 @pytest.mark.parametrize("prefetch", [0, 65536, "x"])
 def test_a_prefetch_has_bounds(prefetch: Any) -> None:
     with pytest.raises(LocalProtocolError, match="1 to 65535"):
-        staged().open().subscribe("q", prefetch=prefetch)
+        staged().open().consumers.subscribe("q", prefetch=prefetch)
 
 
 @pytest.mark.parametrize("prefetch", [1, 65535])
 def test_a_prefetch_at_its_bounds(prefetch: int) -> None:
     stage = staged()
     stage.queue("q", b"1")
-    inbox = stage.open().subscribe("q", prefetch=prefetch)
+    inbox = stage.open().consumers.subscribe("q", prefetch=prefetch)
     stage.run()
     assert inbox.take() is not None
 
@@ -424,15 +424,15 @@ def test_consumers_request_no_more_than_may_be_unsettled(most: int, fine: bool) 
     stage = staged(limits=Limits(deliveries=most))
     stage.queue("q", *[b"%d" % number for number in range(12)])
     core = stage.open()
-    first = core.subscribe("q", prefetch=4)
+    first = core.consumers.subscribe("q", prefetch=4)
     if fine:
-        core.subscribe("q", prefetch=6)
+        core.consumers.subscribe("q", prefetch=6)
     else:
         with pytest.raises(LimitError, match="deliveries is 9; 10 asked for"):
-            core.subscribe("q", prefetch=6)
+            core.consumers.subscribe("q", prefetch=6)
     stage.run()
     stage.get(first.cancel())
-    assert core.subscribe("q", prefetch=4).prefetch == 4  # there is room again
+    assert core.consumers.subscribe("q", prefetch=4).prefetch == 4  # there is room again
     stage.run()
     assert core.is_open
 
@@ -441,8 +441,8 @@ def test_the_server_cancels_a_consumer() -> None:
     stage = staged()
     stage.queue("q", b"1")
     core = stage.open()
-    stays = core.subscribe("q", resubscribe=True)
-    goes = stage.open().subscribe("q")
+    stays = core.consumers.subscribe("q", resubscribe=True)
+    goes = stage.open().consumers.subscribe("q")
     stage.run()
     server = stage.server
     assert server is not None
@@ -460,7 +460,7 @@ def test_a_server_that_cancels_and_never_answers_raises_nothing() -> None:
     stage = staged(limits=Limits(calls=20))
     stage.queue("q")
     core = stage.open()
-    inbox = core.subscribe("q", resubscribe=True)
+    inbox = core.consumers.subscribe("q", resubscribe=True)
     stage.run()
     stage.broker.mute = True
     (consumer,) = stage.broker.consumers["q"]
@@ -478,7 +478,7 @@ def test_a_consumer_that_cannot_start_is_none() -> None:
     stage.queue("q", b"1")
     core = stage.open()
     with pytest.raises(LimitError, match="calls"):
-        core.subscribe("q")
+        core.consumers.subscribe("q")
     stage.run()
     assert not core.consumers.inboxes
     stage.cut()
@@ -494,7 +494,12 @@ def test_an_auto_delete_queue_is_declared_again_as_long_as_it_has_a_consumer() -
     topology = stage.client.topology
     stage.get(core.execute(queue.Declare("q", False, False, False, True, False, {}, 0)))
     stage.get(core.execute(queue.Declare("stays", False, False, False, False, False, {}, 0)))
-    inboxes = [core.subscribe("q"), other.subscribe("q"), core.subscribe("stays"), core.subscribe("q")]
+    inboxes = [
+        core.consumers.subscribe("q"),
+        other.consumers.subscribe("q"),
+        core.consumers.subscribe("stays"),
+        core.consumers.subscribe("q"),
+    ]
     stage.run()
     stage.get(inboxes[0].cancel())
     stage.get(inboxes[2].cancel())
@@ -510,7 +515,7 @@ def test_a_consumer_that_ends_between_two_connections_takes_its_queue_along() ->
     stage = staged()
     core = stage.open()
     stage.get(core.execute(queue.Declare("q", False, False, False, True, False, {}, 0)))
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     stage.cut()
     assert inbox.cancel().done
@@ -521,7 +526,7 @@ def test_an_auto_delete_queue_whose_last_consumer_was_to_end_at_a_loss_is_not_de
     stage = staged()
     core = stage.open()
     stage.get(core.execute(queue.Declare("q", False, False, False, True, False, {}, 0)))
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     stage.broker.mute = True
     inbox.cancel()
@@ -536,7 +541,7 @@ def test_an_auto_delete_queue_whose_last_consumer_was_to_end_at_a_loss_is_not_de
 
 def test_a_consumer_of_no_queue_fails_with_its_channel() -> None:
     stage = staged()
-    inbox = stage.open().subscribe("none")
+    inbox = stage.open().consumers.subscribe("none")
     stage.run()
     with pytest.raises(ChannelClosed, match="404"):
         inbox.take()
@@ -547,7 +552,7 @@ def test_what_came_to_a_consumer_that_the_server_cancels_goes_back() -> None:
     stage = staged()
     stage.queue("q", b"1", b"2")
     core = stage.open()
-    core.subscribe("q")
+    core.consumers.subscribe("q")
     stage.run()
     (consumer,) = stage.broker.consumers.pop("q")
     consumer.channel.cancel_consumer(consumer.tag)
@@ -561,7 +566,7 @@ def held(retry: RetryPolicy) -> tuple[Stage, ChannelCore, Inbox, ChannelServerCo
     stage = staged(retry=retry)
     stage.queue("q")
     core, other = stage.open(), stage.open()
-    inbox = core.subscribe("q", exclusive=True)
+    inbox = core.consumers.subscribe("q", exclusive=True)
     stage.run()
     old = stage.lose()
     stage.connect()
@@ -599,7 +604,7 @@ def test_an_exclusive_consumer_that_somebody_else_has_fails_in_the_end() -> None
 def test_a_consumer_that_did_not_start_before_the_loss_is_refused_at_once() -> None:
     stage, _, _, _ = held(RetryPolicy(first=1.0))
     other = list(stage.client.cores.values())[1]
-    other.subscribe("q")
+    other.consumers.subscribe("q")
     stage.run()
     assert isinstance(other.error, ChannelClosed)
     assert other.error.code == 403

@@ -146,7 +146,7 @@ def test_so_many_messages_apart_from_one_another_are_accepted_in_one(accepted: i
     stage.queue("q", *[b"%d" % number for number in range(12)])
     core = stage.open()
     core.transaction.begin()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     *messages, last = [inbox.messages.popleft() for _ in range(2 * accepted - 1)]
     for message in messages[::2]:
@@ -223,7 +223,7 @@ def test_behind_one_what_is_given_back_is_given_back_at_once() -> None:
     first.release()
     stage.run()
     assert stage.bodies("q") == [b"1", b"3", b"4"]
-    inbox = core.subscribe("q", prefetch=2)
+    inbox = core.consumers.subscribe("q", prefetch=2)
     stage.run()
     stage.get(inbox.cancel())
     assert sorted(stage.bodies("q")) == [b"1", b"3", b"4"]
@@ -235,7 +235,7 @@ def test_behind_one_a_consumer_that_accepts_by_itself_goes_on() -> None:
     core = stage.open()
     core.transaction.begin()
     stage.get(core.transaction.commit())
-    inbox = core.subscribe("q", prefetch=2, accept=False)
+    inbox = core.consumers.subscribe("q", prefetch=2, accept=False)
     for _ in range(6):
         stage.run()
         assert inbox.take() is not None
@@ -251,7 +251,7 @@ def test_what_nobody_has_taken_goes_back_however_a_transaction_ends(commits: boo
     stage.queue("q", b"1", b"2", b"3", b"4")
     core = stage.open()
     core.transaction.begin()
-    inbox = core.subscribe("q", prefetch=3)
+    inbox = core.consumers.subscribe("q", prefetch=3)
     stage.run()
     message = inbox.take()
     assert message is not None
@@ -376,7 +376,7 @@ def test_a_refused_method_ends_its_channel_and_no_other() -> None:
 def test_all_calls_behind_a_refused_one_fail_with_it() -> None:
     stage = staged()
     core = stage.open()
-    said: list[Ticket[Any]] = [core.execute(queue.Purge("none", False, 0)), core.execute(declare("q")), core.get("q")]
+    said: list[Ticket[Any]] = [core.execute(queue.Purge("none", False, 0)), core.execute(declare("q")), core.calls.get("q")]
     stage.run()
     assert all(isinstance(each.error, ChannelClosed) for each in said)
 
@@ -386,7 +386,7 @@ def test_a_get_of_an_empty_queue_is_none() -> None:
     stage.queue("q", b"one")
     core = stage.open()
     assert stage.fetch(core, "q").body == b"one"
-    assert stage.get(core.get("q")) is None
+    assert stage.get(core.calls.get("q")) is None
 
 
 # --- publishing --------------------------------------------------------------------------------------------------------------
@@ -540,7 +540,7 @@ def test_a_consumer_gets_no_more_than_its_prefetch(dialect: ChannelDialect) -> N
     stage = staged(dialect)
     stage.queue("q", *[b"%d" % each for each in range(5)])
     core = stage.open()
-    inbox = core.subscribe("q", prefetch=2)
+    inbox = core.consumers.subscribe("q", prefetch=2)
     stage.run()
     assert len(inbox.messages) == 2
     for expected in range(5):
@@ -557,7 +557,7 @@ def test_accepted_messages_are_acknowledged_together() -> None:
     stage = staged()
     stage.queue("q", *[b"%d" % each for each in range(10)])
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     for _ in range(10):
         message = inbox.take()
@@ -624,7 +624,7 @@ def test_a_request_is_answered() -> None:
     stage = staged()
     stage.queue("rpc")
     asking, serving = stage.open(), stage.open()
-    inbox = serving.subscribe("rpc")
+    inbox = serving.consumers.subscribe("rpc")
     answer = asking.requests.publish("", "rpc", b"abc", {})
     stage.run()
     request = inbox.take()
@@ -701,7 +701,7 @@ def test_a_channel_that_is_closed_here_ends_well() -> None:
     stage = staged()
     stage.queue("q")
     core = stage.open()
-    inbox = core.subscribe("q")
+    inbox = core.consumers.subscribe("q")
     stage.run()
     stage.get(core.close())
     assert inbox.closed
@@ -719,7 +719,7 @@ def test_calls_that_wait_fail_with_the_connection_and_publishes_are_in_doubt() -
     core = stage.open()
     stage.get(core.publish("", "q", b"1", {}))
     stage.broker.mute = True
-    call, message, got = core.execute(declare("q")), core.publish("", "q", b"2", {}), core.get("q")
+    call, message, got = core.execute(declare("q")), core.publish("", "q", b"2", {}), core.calls.get("q")
     stage.run()
     stage.cut()
     assert isinstance(call.error, ChannelClosed)
@@ -736,7 +736,7 @@ def test_behind_a_loss_the_channel_is_as_it_was() -> None:
     assert isinstance(named, queue.DeclareOk)
     stage.get(core.execute(queue.Bind(named.queue, "e", "k", False, {}, 0)))
     stage.get(core.publish("e", "k", b"1", {}))
-    inbox = core.subscribe(named.queue, prefetch=7)
+    inbox = core.consumers.subscribe(named.queue, prefetch=7)
     stage.run()
     stage.cut()
     lost = core.is_open, len(inbox.messages)

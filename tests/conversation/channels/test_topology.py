@@ -344,7 +344,7 @@ def test_a_second_loss_anywhere_finds_the_queues_that_the_server_named(rounds: i
     names = [each.result().queue for each in calls]  # type: ignore[attr-defined]
     for name in names:
         stage.get(core.execute(queue.Bind(name, "amq.fanout", "", False, {}, 0)))
-    inboxes = [core.subscribe(name) for name in names]
+    inboxes = [core.consumers.subscribe(name) for name in names]
     stage.run()
     stage.cut()
     stage.client.begin()

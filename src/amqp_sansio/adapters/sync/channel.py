@@ -315,7 +315,9 @@ class Channel(BaseSession[ChannelCore]):
         the server cancels it, instead of raising SubscriptionCancelled.
         """
         with self._line.turn:
-            inbox = self._core.subscribe(queue, prefetch=prefetch, accept=accept, exclusive=exclusive, resubscribe=resubscribe)
+            inbox = self._core.consumers.subscribe(
+                queue, prefetch=prefetch, accept=accept, exclusive=exclusive, resubscribe=resubscribe
+            )
             return Subscription(inbox, self._line, self._ending)
 
     @contextmanager

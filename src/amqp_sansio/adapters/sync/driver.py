@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 
 from amqp_sansio.adapters.sync.turns import Handoff, Poller, Turn, pipe
 from amqp_sansio.conversation.address import Address, Endpoint
-from amqp_sansio.conversation.attempts import Attempts
+from amqp_sansio.conversation.attempts import Attempt, Attempts
 from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.handshake import ClientHandshake
@@ -275,10 +275,9 @@ class Driver:
 
     def _run(self) -> None:
         attempts = Attempts(self.client, self.address, random.random)
-        attempt = attempts.first()
-        failure: Exception | None = None
+        attempt: Attempt | None = attempts.first()
         try:
-            while not self._stopped:
+            while attempt is not None and not self._stopped:
                 error: Exception | None = None
                 self._sleep(attempt.delay)
                 try:
@@ -287,17 +286,13 @@ class Driver:
                     error = raised
                 with self._changed:
                     self.client.closing = self.client.closing or self._abandoned
-                    following = attempts.after(error)
-                if following is None:
-                    failure = attempts.error
-                    break
-                attempt = following
-        except Exception as error:
-            attempts.broken(error)
-            failure = attempts.error
+                    attempt = attempts.after(error)
+        except Exception as bug:
+            attempts.broken(bug)
+            attempt = None
         finally:
             with self._changed:
-                self.client.give_up(failure or ConnectionLost("it was closed here"))
+                self.client.give_up(attempts.error if attempt is None else ConnectionLost("it was closed here"))
                 self._changed.notify_all()
             if self._abandoned:
                 self._poke_in.close()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.turns import TimeIsOver, Turn
+from amqp_sansio.conversation.line import BasePending
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors.checks import check_timeout
 
@@ -77,26 +78,14 @@ class _Scope(threading.local):
     until: float | None = None
 
 
-class Pending(Generic[Value]):
+class Pending(BasePending[Value, Callable[[Ticket[Value], float | None], Value]]):
     """The answer to a call, perhaps still pending: `result()` waits for its value or error; `done` is True once it is there.
 
     `result` may be called any number of times, from any thread, or never.
     """
 
-    __slots__ = ("_ticket", "_wait")
-
-    def __init__(self, ticket: Ticket[Value], wait: Callable[[Ticket[Value], float | None], Value]) -> None:
-        self._ticket: Final = ticket
-        self._wait: Final = wait
-
-    @property
-    def done(self) -> bool:
-        """Whether `result` would return without waiting."""
-        return self._ticket.done
+    __slots__ = ()
 
     def result(self, timeout: float | None = None) -> Value:
         """Waits for the value and returns it.  Raises the call's error, or TimeoutError after `timeout` seconds."""
         return self._wait(self._ticket, timeout)
-
-    def __repr__(self) -> str:
-        return f"<Pending {'done' if self.done else 'open'}>"

@@ -83,7 +83,7 @@ class Session(BaseSession[SessionCore]):
         with self._line.turn:
             if not self._core.failure.heard:
                 self.sync()
-            self._core.unheard()
+            self._core.pending.unheard()
             self._end(quiet=False)
 
     def _finish(self) -> None:
@@ -94,14 +94,14 @@ class Session(BaseSession[SessionCore]):
             if not over and core.failure.heard:  # nothing more will be executed, and the detach is on its way
                 self._end(quiet=True)
             elif not over:
-                core.lost_before()
+                core.pending.lost_before()
                 self._opened()
                 try:
                     in_time(self._line, self._ending, core, core.sync(), "execution.sync", ends=True)
                 except SharedSessionFailed:
-                    core.lost_before()
+                    core.pending.lost_before()
                     raise
-            core.unheard()
+            core.pending.unheard()
 
     def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
         with self._line.turn:
@@ -151,11 +151,11 @@ class Session(BaseSession[SessionCore]):
         broker refused one of them, otherwise SharedSessionFailed or SessionLost, which mean that they are in doubt.
         """
         with self._line.turn:
-            self._core.lost_before()
+            self._core.pending.lost_before()
             try:
                 self._asked(self._core.sync, timeout)
             except SharedSessionFailed:
-                self._core.lost_before()
+                self._core.pending.lost_before()
                 raise
 
     def send(

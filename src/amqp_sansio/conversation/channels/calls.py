@@ -130,7 +130,7 @@ class Calls:
         self._asked = channel._last_id, answer
         return answer
 
-    def get(self, queue: str, accept: bool) -> Ticket[Message | None]:
+    def get(self, queue: str, accept: bool = True) -> Ticket[Message | None]:
         """Fetches one message; settled with None when the queue is empty."""
         check_types(str, queue=queue)
         core = self._core
@@ -187,7 +187,7 @@ class Fetch:
 
     def say(self) -> Ticket[Message | None]:
         """Sends basic.get; returns the ticket for the message."""
-        self._ticket = self._core.get(self._queue)
+        self._ticket = self._core.calls.get(self._queue)
         return self._ticket
 
     def leave(self) -> None:

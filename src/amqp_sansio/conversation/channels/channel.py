@@ -290,7 +290,9 @@ class Channel(BaseSession[ChannelCore]):
         message is accepted as it is received.  `exclusive`: it is the queue's only consumer.  `resubscribe`: starts again when
         the server cancels it, instead of raising SubscriptionCancelled.
         """
-        inbox = self._core.subscribe(queue, prefetch=prefetch, accept=accept, exclusive=exclusive, resubscribe=resubscribe)
+        inbox = self._core.consumers.subscribe(
+            queue, prefetch=prefetch, accept=accept, exclusive=exclusive, resubscribe=resubscribe
+        )
         return Subscription(inbox, self._line, self._ending)
 
     @asynccontextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from amqp_sansio.conversation.channels.message import Message
-from amqp_sansio.conversation.inbox import BaseInbox
+from amqp_sansio.conversation.inbox import PREFETCH, BaseInbox
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError, SubscriptionCancelled
 from amqp_sansio.errors.checks import check_types
@@ -200,13 +200,16 @@ class Consumers:
 
     # --- how they start ------------------------------------------------------------------------------------------------------
 
-    def subscribe(self, queue: str, prefetch: int, accept: bool, exclusive: bool, resubscribe: bool) -> Inbox:
+    def subscribe(
+        self, queue: str, *, prefetch: int = PREFETCH, accept: bool = True, exclusive: bool = False, resubscribe: bool = False,
+    ) -> Inbox:  # fmt: skip
         """Starts a consumer, now or with the channel; see `Channel.subscribe`."""
+        core = self._core
+        core.must_live()
         check_types(str, queue=queue)
         check_types(bool, accept=accept, exclusive=exclusive, resubscribe=resubscribe)
         if not whole(prefetch, _MOST_PREFETCH) or isinstance(prefetch, bool) or not prefetch:
             raise LocalProtocolError("basic.consume", f"prefetch {prefetch!r}", (f"a prefetch of 1 to {_MOST_PREFETCH}",))
-        core = self._core
         most = core.client.config.limits.deliveries
         if self._requested + prefetch > most:
             raise LimitError("deliveries", most, self._requested + prefetch)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.base_client import BaseCore
 from amqp_sansio.conversation.channels.calls import REPLY_TO, Barrier, Calls, Requests, check_executable, check_mode
-from amqp_sansio.conversation.channels.consumers import Consumers, Inbox
+from amqp_sansio.conversation.channels.consumers import Consumers
 from amqp_sansio.conversation.channels.in_flight import InFlight
 from amqp_sansio.conversation.channels.message import Message
 from amqp_sansio.conversation.channels.properties import ChannelProperties, published
-from amqp_sansio.conversation.inbox import PREFETCH
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.engine.channels.client import Channel, TagSet
 from amqp_sansio.errors import (
@@ -156,7 +155,7 @@ class ChannelCore(BaseCore):
     @property
     def channel(self) -> Channel:
         """The engine's channel on the present connection.  Raises the reason when there is none, or not yet."""
-        self._must_live()
+        self.must_live()
         if self._channel is None:
             raise LocalProtocolError("a method", "the channel is not open yet", ("once `opened` is settled",))
         return self._channel
@@ -171,7 +170,8 @@ class ChannelCore(BaseCore):
         """Whether something may be sent now."""
         return self._opened.done and self._opened.error is None and not self._closing
 
-    def _must_live(self) -> None:
+    def must_live(self) -> None:
+        """Raises why it is over."""
         if self.error is not None:
             raise seen(self.error)
         if self.ended.done or self._closing:
@@ -206,10 +206,6 @@ class ChannelCore(BaseCore):
         In a transaction it waits for no messages, which only the commit settles.
         """
         return Barrier(self.calls.ask(), () if self._mode == "tx" else self.in_flight.tickets)
-
-    def get(self, queue: str, accept: bool = True) -> Ticket[Message | None]:
-        """Fetches one message; settled with None when the queue is empty."""
-        return self.calls.get(queue, accept)
 
     # --- publishing ----------------------------------------------------------------------------------------------------------
 
@@ -271,19 +267,12 @@ class ChannelCore(BaseCore):
 
     def select_tx(self) -> None:
         """Makes the channel transactional, unless it is.  Raises LocalProtocolError in confirm mode."""
-        self._must_live()
+        self.must_live()
         self.flush()
         if self._mode != "tx":
             self.execute(tx.Select())
 
     # --- consuming -----------------------------------------------------------------------------------------------------------
-
-    def subscribe(
-        self, queue: str, *, prefetch: int = PREFETCH, accept: bool = True, exclusive: bool = False, resubscribe: bool = False,
-    ) -> Inbox:  # fmt: skip
-        """Starts a consumer; see `Channel.subscribe`."""
-        self._must_live()
-        return self.consumers.subscribe(queue, prefetch, accept, exclusive, resubscribe)
 
     def accept(self, channel: Channel, tag: int) -> None:
         """Notes that a delivery is accepted; sent with others before anything else is sent or output is taken."""
