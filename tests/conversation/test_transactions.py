@@ -187,6 +187,8 @@ def test_a_branch_from_start_to_commit() -> None:
     assert stage.get(words.begin_branch(XID)) == XaStatus.XA_OK
     core.publish("", "q", b"x", {})
     assert stage.get(words.finish_branch(XID)) == XaStatus.XA_OK
+    assert stage.get(words.set_timeout(XID, 60)) == XaStatus.XA_OK
+    assert stage.get(words.get_timeout(XID)) == 60
     assert stage.get(words.prepare(XID)) == XaStatus.XA_OK
     assert stage.get(words.recover()) == (XID,)
     assert stage.get(words.commit_branch(XID)) == XaStatus.XA_OK
@@ -257,7 +259,7 @@ def test_answers_about_branches_that_are_lost_say_so() -> None:
     stage, core = opened(timeout=0)
     stage.get(core.transactions.begin_branch(XID))
     words = core.transactions
-    tickets: list[Ticket[Any]] = [words.finish_branch(XID), words.forget(XID), words.recover()]
+    tickets: list[Ticket[Any]] = [words.finish_branch(XID), words.forget(XID), words.recover(), words.get_timeout(XID)]
     stage.cut()
     for error in [each.error for each in tickets]:
         assert isinstance(error, BranchFailed)

@@ -12,6 +12,7 @@ from amqp_sansio.errors.checks import check_types
 from amqp_sansio.events import (
     BranchAnswered,
     BranchesRecovered,
+    BranchTimeout,
     Event,
     TransactionEnded,
     TransactionOutcome,
@@ -40,7 +41,7 @@ class Transactions:
     def __init__(self, core: SessionCore) -> None:
         self._core: Final = core
         self._local: Final[dict[int, tuple[Ticket[None], TransactionOutcome]]] = {}
-        self._asked: Final[dict[int, tuple[Ticket[Any], str]]] = {}  # about branches: for a status or xids
+        self._asked: Final[dict[int, tuple[Ticket[Any], str]]] = {}  # about branches: for a status, xids, or seconds
         self._selected: tuple[object, str] | None = None  # for which session, and which kind
         self._within: Session | None = None
         self._accepted: Final[list[int]] = []
@@ -199,6 +200,14 @@ class Transactions:
         """Allows the broker to forget a branch that it decided heuristically."""
         return self._about(self._dtx.forget(xid))
 
+    def set_timeout(self, xid: Xid, seconds: int) -> Ticket[XaStatus]:
+        """Sets the timeout of a branch in seconds; 0: the broker's default."""
+        return self._about(self._dtx.set_timeout(xid, seconds))
+
+    def get_timeout(self, xid: Xid) -> Ticket[int]:
+        """Requests the timeout of a branch in seconds."""
+        return self._about(self._dtx.get_timeout(xid))
+
     def recover(self) -> Ticket[tuple[Xid, ...]]:
         """Lists the branches in doubt at this broker: prepared and not decided, or decided heuristically by the broker."""
         return self._about(self._dtx.recover())
@@ -256,12 +265,12 @@ class Transactions:
                     ticket.settle(XaStatus(status))
                 else:
                     ticket.fail(failure if refused is not None and failure is not None else BranchFailed(verb, status))
-            case BranchesRecovered(id=id, xids=xids) if id in self._asked:
+            case BranchesRecovered(id=id, xids=value) | BranchTimeout(id=id, seconds=value) if id in self._asked:
                 ticket, verb = self._asked.pop(id)
-                if xids is None:
+                if value is None:
                     ticket.fail(BranchFailed(verb, None))
                 else:
-                    ticket.settle(xids)
+                    ticket.settle(value)
             case _:
                 pass
 
