@@ -149,15 +149,16 @@ class BaseSubscription(Generic[M]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._inbox.closed:
-            return
         try:
-            await self._line.wait(self._inbox.cancel(), self._ending.timeout)
+            if not self._inbox.closed:
+                await self._line.wait(self._inbox.cancel(), self._ending.timeout)
         except (AmqpError, TimeoutError) as failure:
             if isinstance(failure, TimeoutError):
                 self._ending.missed()
             if error is None:  # else that error is the one to raise
                 raise
+        finally:
+            self._inbox.release()
 
     def __aiter__(self) -> Self:
         return self

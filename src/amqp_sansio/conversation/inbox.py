@@ -70,6 +70,9 @@ class BaseInbox(Generic[M]):
         """Ends the subscription; settled when nothing comes any more."""
         raise NotImplementedError
 
+    def release(self) -> None:
+        """Gives received messages that were not taken back to the queue, where its end has left some."""
+
     def must_be_open(self) -> None:
         """Raises SubscriptionClosed when it is closed without an error."""
         if self._closed:

@@ -159,15 +159,16 @@ class BaseSubscription(Generic[M]):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._line.turn:
-            if self._inbox.closed:
-                return
             try:
-                self._line.wait(self._inbox.cancel(), self._ending.timeout)
+                if not self._inbox.closed:
+                    self._line.wait(self._inbox.cancel(), self._ending.timeout)
             except (AmqpError, TimeoutError) as failure:
                 if isinstance(failure, TimeoutError):
                     self._ending.missed()
                 if error is None:  # else that error is the one to raise
                     raise
+            finally:
+                self._inbox.release()
 
     def __iter__(self) -> Self:
         return self

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TypeVar
 
 from typing_extensions import Unpack
@@ -346,13 +345,6 @@ class Subscription(BaseSubscription[Message]):
     """Iterates over messages as they arrive: `for message in subscription`; `with` cancels it at the end."""
 
     _inbox: Inbox
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with self._line.turn:
-            try:
-                super().__exit__(kind, error, trace)
-            finally:
-                self._inbox.release()
 
     @property
     def consumer_tag(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import TypeVar
 
 from typing_extensions import Unpack
@@ -318,14 +317,6 @@ class Subscription(BaseSubscription[Message]):
     """Iterates over messages as they arrive: `async for message in subscription`; `async with` cancels it at the end."""
 
     _inbox: Inbox
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            await super().__aexit__(kind, error, trace)
-        finally:
-            self._inbox.release()
 
     @property
     def consumer_tag(self) -> str:
