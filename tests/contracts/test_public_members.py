@@ -164,8 +164,8 @@ PUBLIC = {
         speakable subscribe sync timeout traces transactions wake
     """,
     "conversation.Inbox": """
-        browse cancel closed destination error explicit messages more must_be_open octets prefetch queue reject release settle take
-        core
+        browse cancel closed destination error explicit messages more must_be_open octets prefetch queue reject settle take
+        core release
     """,
 }
 
