@@ -14,14 +14,13 @@ import pytest
 from tests.cli.serving import SOAK
 from tests.interop.conftest import have
 from tests.spark.live import crashes
-from tests.spark.live.stage import COPY, ORDERS, declare, drain, in_doubt, send, sink, source
+from tests.spark.live.stage import COPY, NEXT, ORDERS, declare, drain, in_doubt, send, sink, source, stream_at
 
 from amqp_sansio.spark.errors import LiveSetupError
 from amqp_sansio.spark.live.identity import new_owner
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import EXACTLY_ONCE
 from amqp_sansio.spark.live.sink import Publisher
-from amqp_sansio.spark.live.source import OffsetReader
 from tools.interop.broker_j import BrokerJ
 from tools.interop.peers import CACHE
 
@@ -75,10 +74,10 @@ def test_the_sink_at_least_once_crash_after_crash(falling: BrokerJ, tmp_path: Pa
 def test_credit_and_lag(url: str, tmp_path: Path) -> None:
     """This broker counts what is in flight among what is on the queue, ours does not: the lag is the same."""
     send(url, [b"x"] * 30)
-    reader = OffsetReader(source(url, tmp_path, maxRows="5", prefetch="8"))
-    start = reader.latest(reader.initial())
-    assert reader.report() == {**start, "lag": 25, "in_doubt": 0, "mode": "exactly-once"}
-    reader.close()
+    reader = stream_at(source(url, tmp_path, maxRows="5", prefetch="8"))
+    start = reader.latestOffset(reader.initialOffset(), NEXT)
+    assert reader.reportLatestOffset() == {**start, "lag": 25, "in_doubt": 0, "mode": "exactly-once"}
+    reader.stop()
 
 
 def test_a_branch_has_no_time_out(url: str, tmp_path: Path) -> None:
@@ -97,15 +96,15 @@ def test_a_branch_has_no_time_out(url: str, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_one_error(broker_j: BrokerJ, url: str, tmp_path: Path) -> None:
-    reader = OffsetReader(source(url, tmp_path, queue="nowhere"))
+    reader = stream_at(source(url, tmp_path, queue="nowhere"))
     with pytest.raises(LiveSetupError, match="there is no queue 'nowhere'"):
-        reader.latest(reader.initial())
-    reader.close()
+        reader.latestOffset(reader.initialOffset(), NEXT)
+    reader.stop()
     for wrong in (url.replace("guest:guest", "guest:falsch"), url.replace("/default", "/nowhere")):
-        reader = OffsetReader(source(wrong, tmp_path))
+        reader = stream_at(source(wrong, tmp_path))
         with pytest.raises(LiveSetupError) as told:
-            reader.latest(reader.initial())
-        reader.close()
+            reader.latestOffset(reader.initialOffset(), NEXT)
+        reader.stop()
         assert "falsch" not in str(told.value)
     tasks = Publisher(sink(url, tmp_path), new_owner(), EXACTLY_ONCE)
     with pytest.raises(LiveSetupError, match="unroutable"):

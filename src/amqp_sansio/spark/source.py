@@ -364,8 +364,6 @@ CUTTING_TASKS: Final = 256
 
 def read_packets(spark: SparkSession, captures: Sequence[str], options: Mapping[str, str] | None = None) -> DataFrame:
     """Returns the packets of these files, folders and patterns; `options` are those of `amqp_capture`."""
-    from amqp_sansio.spark.source import NAME, register
-
     register(spark)
     return spark.read.format(NAME).options(**(options or {})).load([str(each) for each in captures])
 
@@ -384,8 +382,6 @@ def read_bundles(
     end. The splits were determined here, and go to the workers with the function that reads them.  The data source would be
     asked for them in three processes that Spark starts for nothing else, at one and a half seconds of CPU in every fresh JVM.
     """
-    from amqp_sansio.spark.source import plan_of
-
     paths = json.dumps([str(each) for each in captures])
     asked = {"ports": ",".join(map(str, ports)), **(options or {})}
     plan = plan_of({**placing(spark), **asked, "paths": paths, "form": "bundles"})
@@ -434,8 +430,6 @@ def stream_bundles(
     spark: SparkSession, folder: str, options: Mapping[str, str] | None = None, ports: Sequence[int] = ()
 ) -> DataFrame:
     """Returns the packets of the files that arrive in this folder as bundles; leaves out what `read_bundles` leaves out."""
-    from amqp_sansio.spark.source import NAME, register
-
     register(spark)
     asked = {**placing(spark), "ports": ",".join(map(str, ports)), **(options or {}), "form": "bundles"}
     return spark.readStream.format(NAME).options(**asked).load(folder)

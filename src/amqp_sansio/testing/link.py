@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from random import Random
 from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -18,21 +19,15 @@ class _Choices:
     """Chooses by a list of numbers, which repeats when it ends, or by a `random.Random` that the caller has seeded."""
 
     def __init__(self, source: Sequence[int] | Random = ()) -> None:
-        self._random: Final = source if isinstance(source, Random) else None
-        self._numbers: Final = () if isinstance(source, Random) else tuple(source)
-        self._at = 0
+        self._source: Final = source if isinstance(source, Random) else cycle(source or (0,))
 
     def between(self, low: int, high: int) -> int:
         """Returns a number from `low` to `high`, both included, or `low` when there is no choice or no source."""
         if high <= low:
             return low
-        if self._random is not None:
-            return self._random.randint(low, high)
-        if not self._numbers:
-            return low
-        number = self._numbers[self._at % len(self._numbers)]
-        self._at += 1
-        return low + number % (high - low + 1)
+        if isinstance(self._source, Random):
+            return self._source.randint(low, high)
+        return low + next(self._source) % (high - low + 1)
 
 
 class End(Protocol):

@@ -14,11 +14,10 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.testing.probe.dialogue import Dialogue
 from amqp_sansio.testing.probe.plans import ProbePlan
 from amqp_sansio.testing.probe.rounds import Round
-from amqp_sansio.testing.speech.blame import ObserverPair, blamed, illegal
+from amqp_sansio.testing.speech.blame import blamed, illegal
 from amqp_sansio.testing.speech.parts import PARTS, Part, parts_of
-from amqp_sansio.testing.speech.step import Conversation, Step, StepReader
+from amqp_sansio.testing.speech.step import Conversation, Step
 from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, speaker_of
-from amqp_sansio.wire.framing import Malformed
 
 with of_extra("testing"):
     from hypothesis import strategies as st
@@ -71,10 +70,9 @@ class ClientMachine(_Machine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._steps: list[Step] = []
-        self._watch = ObserverPair()
-        self._reader = StepReader("client")
         self._setting = Setting()
+        self._talk = Dialogue(self.exchange, self._setting, "server")
+        self._talk.listener = self._hear
         self._connection: int | None = START
         self._session: int | None = START
         self._wrong: str = ""
@@ -83,7 +81,7 @@ class ClientMachine(_Machine):
     def begins(self) -> None:
         """Lets the client open its connection."""
         self.connect()
-        self._take(b"")
+        self._say()
 
     @rule(number=st.integers(0, 63))
     def says(self, number: int) -> None:
@@ -94,16 +92,12 @@ class ClientMachine(_Machine):
         if self._open:
             words = [word for word in words if not word.endswith("session-traffic")]
             words += [word for word in _ATTACHMENT.legal(self._session or 0) if self._answers(word)]
-        if not words:
-            self._take(b"")
-            return
-        word = words[number % len(words)]
-        self._say(self._step(word))
+        self._say(*[self._step(words[number % len(words)])] if words else ())
 
     @rule(number=st.integers(0, 63))
     def breaks_a_rule(self, number: int) -> None:
         """Sends an illegal word, after which the client must end the connection."""
-        if self._over or self._connection is None or not self._reader.header:
+        if self._over or self._connection is None or not self._talk.octets["client"]:
             return
         legal = _CONNECTION.legal(self._connection)
         words = [word for word in _CONNECTION.alphabet if self._speaks(word) and word not in legal]
@@ -111,29 +105,29 @@ class ClientMachine(_Machine):
         if not words:
             return
         step = self._step(words[number % len(words)])
-        found = blamed([*self._steps, step])
-        if found is None or found[0] < len(self._steps) or not found[1].must:
+        found = blamed([*self._talk.steps, step])
+        if found is None or found[0] < len(self._talk.steps) or not found[1].must:
             return
         self._wrong = found[1].rule
-        said = len(self._steps)
+        said = len(self._talk.steps)
         self._connection = self._session = None
         self._say(step)
         for _ in range(3):
             if self._ended(said + 1):
                 self._over = True
                 return
-            self._take(b"")
+            self._say()
         raise self._failure(found[1].rule, "the client lets it pass; expected: connection.close, or the end of the connection")
 
     # --- steps sent and received ----------------------------------------------------------------------------------------------
 
     def _ended(self, since: int) -> bool:
         """Returns whether the client has hung up, or closed the connection since that step."""
-        return self._over or any(each.verb == "connection.close" for each in self._steps[since:])
+        return self._over or any(each.verb == "connection.close" for each in self._talk.steps[since:])
 
     @property
     def _open(self) -> bool:
-        return any(step.verb == "connection.open-ok" for step in self._steps)
+        return any(step.verb == "connection.open-ok" for step in self._talk.steps)
 
     def _speaks(self, word: Word) -> bool:
         """Returns whether this server says the word: never those of another version or another host."""
@@ -141,7 +135,7 @@ class ClientMachine(_Machine):
 
     def _answers(self, word: Word) -> bool:
         """Returns whether the word answers the client: sessions are attached and detached on its request only."""
-        asked = next((step.verb for step in reversed(self._steps) if step.verb.startswith("session.")), "")
+        asked = next((step.verb for step in reversed(self._talk.steps) if step.verb.startswith("session.")), "")
         wanted = {"session.attach": "server:session.attached", "session.detach": "server:session.detached"}
         return word == wanted.get(asked)
 
@@ -150,26 +144,16 @@ class ClientMachine(_Machine):
         voice = AttachmentVoice(self._setting) if known else ConnectionVoice(self._setting)
         return voice.say(word)[0]
 
-    def _say(self, step: Step) -> None:
-        self._watch.hear("server", step.octets)
-        self._hear(step)
-        self._take(step.octets)
-
-    def _take(self, octets: bytes) -> None:
-        came = self.exchange(octets)
-        if came is None:
-            self._over = True
-            return
-        found = self._watch.hear("client", came)
-        for read in self._reader.read(came):
-            if isinstance(read, Malformed):
-                raise self._failure(read.rule, f"the client: {read.text}")
-            self._hear(read)
-        if found[0] and found[0][0].speaker == "C":
-            raise self._failure(found[0][0].rule, f"the client: {found[0][0].text}")
+    def _say(self, *steps: Step) -> None:
+        """Sends the steps, if any, and takes what the client sends by then."""
+        self._talk.say(*steps)
+        self._talk.listen()
+        self._talk.heard_all()
+        if self._talk.accused:
+            raise self._failure(self._talk.accused[0].rule, f"the client: {self._talk.accused[0].text}")
+        self._over = self._over or self._talk.ended
 
     def _hear(self, step: Step) -> None:
-        self._steps.append(step)
         if isinstance(step.said, s.Attach) and step.speaker == "client":
             self._setting = Setting(step.said.name or b"", step.channel)
         self._connection = self._moved("connection", self._connection, ConnectionVoice(self._setting).hear(step), step)
@@ -188,7 +172,7 @@ class ClientMachine(_Machine):
         return to
 
     def _failure(self, rule: str, text: str) -> AssertionError:
-        return _failure(rule, text, Conversation("client", self._steps))
+        return _failure(rule, text, Conversation("client", self._talk.steps))
 
 
 class ServerMachine(_Machine):

@@ -17,6 +17,7 @@ from weakref import WeakSet
 
 import attrs
 import pyarrow as pa
+from pyspark.sql.streaming.datasource import ReadMaxRows
 from tests.adapters.served import Served
 from tests.cli.serving import Serving
 
@@ -24,11 +25,12 @@ from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.spark.errors import LiveError
 from amqp_sansio.spark.live import broker_link
+from amqp_sansio.spark.live.broker_link import go_on
 from amqp_sansio.spark.live.coordinator import CommitCoordinator, Decisions, TaskPublished
-from amqp_sansio.spark.live.mapping import COLUMNS, rows_of
+from amqp_sansio.spark.live.mapping import COLUMNS
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, SourceOptions, sink_options, source_options
 from amqp_sansio.spark.live.sink import Publisher
-from amqp_sansio.spark.live.source import OffsetReader
+from amqp_sansio.spark.live.source import AmqpStream
 from amqp_sansio.spec.queue import Declare, Query, QueueQueryResult
 
 ORDERS = "orders"
@@ -189,6 +191,20 @@ def _remembered(*arguments: Any, **more: Any) -> Connection:
 vars(broker_link)["connect"] = _remembered  # every connection of a source or a sink is one that can be lost
 
 
+NEXT = ReadMaxRows(1)
+"""Spark's wish for one segment."""
+
+
+def stream_at(options: SourceOptions, step: Callable[[str], None] = go_on) -> AmqpStream:
+    """A stream with all columns whose steps do harm."""
+
+    class Stream(AmqpStream):
+        pass
+
+    Stream.step = staticmethod(step)
+    return Stream(options, COLUMNS)
+
+
 class SourceQuery:
     """What Spark does with a source, and its checkpoint and output, which outlive its crashes."""
 
@@ -207,18 +223,18 @@ class SourceQuery:
         while True:
             self.starts += 1
             assert self.starts < 1000
-            reader = OffsetReader(self.options, self.step)
+            reader = stream_at(self.options, self.step)
             try:
                 self._run(reader)
-                reader.close()
+                reader.stop()
                 return
             except Crash:
-                reader.spool.lock.release()
+                reader.spooler.spool.lock.release()
             except LiveError:
-                reader.close()
+                reader.stop()
 
-    def _run(self, reader: OffsetReader) -> None:
-        start = self.offsets[self.committed - 1] if self.committed else reader.initial()
+    def _run(self, reader: AmqpStream) -> None:
+        start = self.offsets[self.committed - 1] if self.committed else reader.initialOffset()
         if len(self.offsets) > self.committed:
             self._batch(reader, start)
             start = self.offsets[-1]
@@ -226,7 +242,7 @@ class SourceQuery:
         while quiet < 2:
             if self.committed > 1:
                 reader.commit(self.offsets[self.committed - 2])
-            end = reader.latest(start)
+            end = reader.latestOffset(start, NEXT)
             if end == start:
                 quiet += 1
                 continue
@@ -238,10 +254,10 @@ class SourceQuery:
         if self.committed:
             reader.commit(self.offsets[self.committed - 1])
 
-    def _batch(self, reader: OffsetReader, start: dict[str, Any]) -> None:
+    def _batch(self, reader: AmqpStream, start: dict[str, Any]) -> None:
         rows: list[dict[str, Any]] = []
-        for number, path in reader.between(start, self.offsets[self.committed]):
-            for batch in rows_of(path, number, COLUMNS):
+        for partition in reader.partitions(start, self.offsets[self.committed]):
+            for batch in reader.read(partition):
                 rows += batch.to_pylist()
         self.output[self.committed] = rows
         self.step("rows stored")

@@ -13,14 +13,14 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.types import StructType
 from tests.adapters.served import Served
-from tests.spark.live.stage import ORDERS, InMemory, at_step, declare, send, source
+from tests.spark.live.stage import NEXT, ORDERS, InMemory, at_step, declare, send, source, stream_at
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live import register, supervise
 from amqp_sansio.spark.live.mapping import NAMES
-from amqp_sansio.spark.live.source import AmqpSource, AmqpStream, OffsetReader, SegmentPartition
+from amqp_sansio.spark.live.source import AmqpSource, AmqpStream, SegmentPartition
 from amqp_sansio.spark.live.supervisor import QueryGaveUp
 
 if TYPE_CHECKING:
@@ -141,25 +141,25 @@ def broker() -> Iterator[InMemory]:
 def test_a_drain_takes_what_was_there_and_ends(broker: InMemory, tmp_path: Path) -> None:
     """What comes after the drain began is left on its queue, however the segments fall."""
     send(broker.url, BODIES)
-    reader = OffsetReader(source(broker.url, tmp_path))
-    reader.until_now()
+    reader = stream_at(source(broker.url, tmp_path))
+    reader.prepareForTriggerAvailableNow()
     send(broker.url, [b"late"] * 5)
-    offset, rows = reader.initial(), []
-    while (following := reader.latest(offset)) != offset:
+    offset, rows = reader.initialOffset(), []
+    while (following := reader.latestOffset(offset, NEXT)) != offset:
         rows.append(following["rows"] - offset["rows"])
         offset = following
     assert rows == [7, 7, 6]
-    assert reader.latest(offset, everything=True) == offset
-    reader.close()
+    assert reader.latestOffset(offset, ReadAllAvailable()) == offset
+    reader.stop()
     assert broker.served.depth(ORDERS) == 5
 
 
 def test_a_drain_whose_messages_do_not_come_says_so(broker: InMemory, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     send(broker.url, [b"x" * 2000])
-    reader = OffsetReader(source(broker.url, tmp_path, prefetchOctets="1000", waitSeconds="0"))
-    reader.until_now()
-    assert reader.latest(reader.initial()) == reader.initial()
-    reader.close()
+    reader = stream_at(source(broker.url, tmp_path, prefetchOctets="1000", waitSeconds="0"))
+    reader.prepareForTriggerAvailableNow()
+    assert reader.latestOffset(reader.initialOffset(), NEXT) == reader.initialOffset()
+    reader.stop()
     assert "1 messages are on orders and do not come" in caplog.text
     assert "prefetchOctets" in caplog.text
     assert broker.served.depth(ORDERS) == 1
@@ -167,30 +167,30 @@ def test_a_drain_whose_messages_do_not_come_says_so(broker: InMemory, tmp_path: 
 
 def test_everything_is_several_segments_at_once(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, BODIES)
-    reader = OffsetReader(source(broker.url, tmp_path))
-    start = reader.initial()
-    assert reader.report() is None
-    end = reader.latest(start, everything=True)
+    reader = stream_at(source(broker.url, tmp_path))
+    start = reader.initialOffset()
+    assert reader.reportLatestOffset() is None
+    end = reader.latestOffset(start, ReadAllAvailable())
     assert (end["segment"], end["rows"]) == (3, 20)
-    assert [number for number, _ in reader.between(start, end)] == [1, 2, 3]
+    assert [each.number for each in reader.partitions(start, end)] == [1, 2, 3]
     reader.commit(end)
     with pytest.raises(LiveSetupError, match="do not belong together"):
-        reader.between(start, end)
-    reader.close()
+        reader.partitions(start, end)
+    reader.stop()
 
 
 def test_a_segment_whose_commit_was_not_answered_is_handed_out(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, BODIES[:7])
-    reader = OffsetReader(source(broker.url, tmp_path), at_step("recorded", 1, broker.cut))
-    reader.until_now()
-    end = reader.latest(reader.initial())
+    reader = stream_at(source(broker.url, tmp_path), at_step("recorded", 1, broker.cut))
+    reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset(reader.initialOffset(), NEXT)
     assert (end["segment"], end["rows"]) == (1, 7)
-    assert reader.latest(end) == end
-    assert reader.report() == {**end, "lag": 0, "in_doubt": 0, "mode": "exactly-once"}
-    reader.close()
+    assert reader.latestOffset(end, NEXT) == end
+    assert reader.reportLatestOffset() == {**end, "lag": 0, "in_doubt": 0, "mode": "exactly-once"}
+    reader.stop()
 
 
 def test_a_checkpoint_has_one_spool(broker: InMemory, tmp_path: Path) -> None:
-    one, two = OffsetReader(source(broker.url, tmp_path / "one")), OffsetReader(source(broker.url, tmp_path / "two"))
+    one, two = stream_at(source(broker.url, tmp_path / "one")), stream_at(source(broker.url, tmp_path / "two"))
     with pytest.raises(LiveSetupError, match="is not the spool of this checkpoint"):
-        one.latest(two.initial())
+        one.latestOffset(two.initialOffset(), NEXT)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.adapters.served import Served
 from tests.spark.live.stage import (
+    NEXT,
     ORDERS,
     Crash,
     InMemory,
@@ -23,13 +24,13 @@ from tests.spark.live.stage import (
     in_doubt,
     send,
     source,
+    stream_at,
 )
 
 from amqp_sansio.broker.fronts.sessions import commands
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.identity import SOURCE, branch, new_owner
 from amqp_sansio.spark.live.options import BRANCH_TIMEOUT
-from amqp_sansio.spark.live.source import OffsetReader
 from amqp_sansio.spark.live.spool import RawMessage, Spool
 from amqp_sansio.spark.live.spooler import STEPS, STEPS_AT_LEAST_ONCE, QueueIntake, Spooler
 from amqp_sansio.spec import dtx
@@ -85,15 +86,15 @@ def test_nobody_elses_branch_is_touched(broker: InMemory, tmp_path: Path) -> Non
     """Two queries die with a branch in doubt each; the first one comes back, and decides about its own."""
     send(broker.url, BODIES)
     for name in ("one", "two"):
-        reader = OffsetReader(source(broker.url, tmp_path / name), at_step("prepared", 1, die))
+        reader = stream_at(source(broker.url, tmp_path / name), at_step("prepared", 1, die))
         with pytest.raises(Crash):
-            reader.latest(reader.initial())
-        reader.spool.lock.release()
+            reader.latestOffset(reader.initialOffset(), NEXT)
+        reader.spooler.spool.lock.release()
     assert in_doubt(broker.url) == 2
-    reader = OffsetReader(source(broker.url, tmp_path / "one"))
+    reader = stream_at(source(broker.url, tmp_path / "one"))
     reader.spooler.open()
     assert in_doubt(broker.url) == 1
-    reader.close()
+    reader.stop()
 
 
 def left(place: Path) -> list[Path]:
@@ -113,10 +114,10 @@ def test_a_broker_without_branches(
 ) -> None:
     without_dtx(monkeypatch)
     send(broker.url, BODIES)
-    reader = OffsetReader(source(broker.url, tmp_path, mode="exactly-once"))
+    reader = stream_at(source(broker.url, tmp_path, mode="exactly-once"))
     with pytest.raises(LiveSetupError, match="knows no distributed transactions, and mode exactly-once needs them"):
-        reader.latest(reader.initial())
-    reader.close()
+        reader.latestOffset(reader.initialOffset(), NEXT)
+    reader.stop()
     assert broker.served.depth(ORDERS) == len(BODIES)
     with caplog.at_level(logging.WARNING):
         query = SourceQuery(source(broker.url, tmp_path), lambda step: None)
@@ -143,12 +144,12 @@ def test_a_full_disk_is_one_error_and_loses_nothing(broker: InMemory, tmp_path: 
         raise OSError(28, "No space left on device")
 
     send(broker.url, BODIES)
-    reader = OffsetReader(source(broker.url, tmp_path))
+    reader = stream_at(source(broker.url, tmp_path))
     with monkeypatch.context() as patched:
         patched.setattr(spool, "sync", full)
         with pytest.raises(LiveError, match="the disk is full; nothing was taken"):
-            reader.latest(reader.initial())
-    reader.close()
+            reader.latestOffset(reader.initialOffset(), NEXT)
+    reader.stop()
     assert (depth(broker.url), in_doubt(broker.url)) == (len(BODIES), 0)
     assert left(tmp_path) == []
     query = SourceQuery(source(broker.url, tmp_path), lambda step: None)
@@ -183,13 +184,13 @@ def test_a_batch_is_bounded_in_time_however_fast_messages_come(tmp_path: Path, s
 
 def test_credit_bounds_what_is_in_flight(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, BODIES)
-    reader = OffsetReader(source(broker.url, tmp_path, maxRows="5", prefetch="8"))
-    start = reader.latest(reader.initial())
+    reader = stream_at(source(broker.url, tmp_path, maxRows="5", prefetch="8"))
+    start = reader.latestOffset(reader.initialOffset(), NEXT)
     reader.spooler.depth()
     assert broker.served.acquired(ORDERS) <= 8
     assert start["rows"] == 5
-    assert reader.report() == {**start, "lag": 25, "in_doubt": 0, "mode": "exactly-once"}
-    reader.close()
+    assert reader.reportLatestOffset() == {**start, "lag": 25, "in_doubt": 0, "mode": "exactly-once"}
+    reader.stop()
     assert broker.served.depth(ORDERS) == 25
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.broker import Broker
+from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import CommandSeen
 from amqp_sansio.spec.execution import Exception_
@@ -54,7 +55,7 @@ EVERY = trespasses(Setting())
 @pytest.mark.parametrize("each", EVERY, ids=[each.condition.name for each in EVERY])
 def test_our_broker_refuses_it(each: Trespass) -> None:
     said = trespassed(each)
-    assert said.breaks == each.rule
+    assert said.breaks == each.blame.rule
     broker = Broker()
     peer = broker.connect()
     watch = Observer()
@@ -66,7 +67,7 @@ def test_our_broker_refuses_it(each: Trespass) -> None:
         watch.receive_data("S", peer.data_to_send())
     seen = [one.event.command for one in watch.events() if one.speaker == "S" and isinstance(one.event, CommandSeen)]
     codes = [one.error_code for one in seen if isinstance(one, Exception_)]
-    assert codes == [each.column.qpid] or (codes == [] and each.column.qpid is None)
+    assert codes == [COLUMNS[each.condition].qpid] or (codes == [] and COLUMNS[each.condition].qpid is None)
     assert set(codes) <= each.blame.codes
 
 

@@ -101,7 +101,7 @@ class BrokerLink:
 
     def __enter__(self) -> Self:
         try:
-            self._connection: Connection = self._connect()
+            self.connection: Connection = self._connect()
         except ConnectFailed as error:
             raise cannot_connect(self.access, error) from None
         except AmqpError as error:
@@ -112,34 +112,23 @@ class BrokerLink:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def connection(self) -> Connection:
-        """The connection, for opening sessions."""
-        return self._connection
-
     def close(self) -> None:
         """Closes it; the broker rolls back what is not decided."""
         if self._open:
             self._open = False
             with suppress(Exception):  # it is over in any case
-                self._connection.close()
-
-    @contextmanager
-    def session(self) -> Iterator[Session]:
-        """A session for requests that may fail, separate from others."""
-        with self._connection.session() as session:
-            yield session
+                self.connection.close()
 
     def has_dtx(self) -> bool:
         """Whether the broker supports distributed transactions.  Raises LiveError when it cannot be asked."""
         try:
-            with self.session() as session:
+            with self.connection.session() as session:
                 session._core.transactions.select_dtx()
                 session.recover()
         except (SessionFailed, BranchFailed):
             return False
         except AmqpError as error:
-            if self._connection._client.closed is not None:
+            if self.connection._client.closed is not None:
                 raise LiveError(f"{self.access.shown}: {error}") from None
             return False
         return True
@@ -161,27 +150,27 @@ class BrokerLink:
 
     def queue(self, name: str) -> int | None:
         """Returns the number of messages on a queue; None when there is no such queue."""
-        with self.told(), self.session() as session:
+        with self.told(), self.connection.session() as session:
             found = session.query_queue(name)
         return found.message_count or 0 if found.queue else None
 
     def has_exchange(self, name: str) -> bool:
         """Whether the exchange exists."""
-        with self.told(), self.session() as session:
+        with self.told(), self.connection.session() as session:
             return not session.execute(QueryExchange(name)).not_found
 
     def in_doubt(self) -> tuple[Xid, ...]:
         """Returns the branches in doubt at the broker, of all owners."""
-        with self.told(), self.session() as session:
+        with self.told(), self.connection.session() as session:
             return session.recover()
 
     def knows(self, branch: Xid) -> bool:
         """Whether the broker knows a branch; its list need not contain all of them."""
         try:
-            with self.session() as session:
+            with self.connection.session() as session:
                 session._asked(lambda: session._core.transactions.get_timeout(branch))
         except (AmqpError, TimeoutError) as error:
-            if isinstance(error, SessionFailed | BranchFailed) and self._connection._client.closed is None:
+            if isinstance(error, SessionFailed | BranchFailed) and self.connection._client.closed is None:
                 return False  # a refusal ended the session, the connection is intact
             raise LiveError(f"{self.access.shown}: {error}") from None
         return True
@@ -218,7 +207,7 @@ class BrokerLink:
             for each in branches:
                 status = XaStatus.XA_OK
                 try:
-                    with self.session() as session:
+                    with self.connection.session() as session:
                         how(session, each)
                 except BranchFailed as error:
                     if error.status is None:
@@ -230,7 +219,7 @@ class BrokerLink:
                     continue
                 said.append((each, status))
                 if status in BY_ITSELF:
-                    with suppress(SessionFailed, BranchFailed), self.session() as session:
+                    with suppress(SessionFailed, BranchFailed), self.connection.session() as session:
                         session.forget(each)
         return said
 

@@ -7,7 +7,6 @@ The log of decisions says which branches of an epoch are to be committed; it is 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -16,13 +15,12 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import BrokerLink, StepHook, go_on, persistently
+from amqp_sansio.spark.live.broker_link import LOG, BrokerLink, StepHook, go_on, persistently
 from amqp_sansio.spark.live.disk import FolderLock, folder, get_json, put_json
 from amqp_sansio.spark.live.identity import JOB, SINK, from_word, note_of, number_of, number_of_job, owned, unseen, word
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions
 from amqp_sansio.spec.dtx import Xid
 
-LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 STEPS: Final = ("checked", "decided", "committed", "finished")
 RECOVERY: Final = ("asked", "undone")
 """Steps of recovery when something is in doubt, at the start of each epoch and after a decision: the doubtful branches are

@@ -6,11 +6,10 @@ A task publishes its rows in a branch of its own and prepares it; the driver dec
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from uuid import uuid4
 
 import attrs
@@ -20,7 +19,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from amqp_sansio.adapters.sync import Pending, Session
 from amqp_sansio.errors import EncodeError, MessageReturned
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import BrokerLink, StepHook, give_time, go_on
+from amqp_sansio.spark.live.broker_link import LOG, BrokerLink, StepHook, give_time, go_on
 from amqp_sansio.spark.live.coordinator import CommitCoordinator, TaskPublished
 from amqp_sansio.spark.live.identity import JOB, SINK, branch, number_of_job, word
 from amqp_sansio.spark.live.mapping import Outgoing
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 QUERY: Final = "sql.streaming.queryId"
 EPOCH: Final = "streaming.sql.batchId"
 """Properties of a task that Spark sets for streams."""
@@ -47,39 +45,6 @@ class TaskReport(WriterCommitMessage):
 
     def __repr__(self) -> str:
         return f"TaskReport({self.published!r}, {self.query!r})"
-
-
-@attrs.frozen(kw_only=True)
-class SinkPlan:
-    """What a task needs to know."""
-
-    options: SinkOptions
-    owner: bytes
-    mode: str
-    decided: dict[str, int]
-    """The last decided epoch of each query, which must not be published again."""
-
-    @classmethod
-    def begin(cls, coordinator: CommitCoordinator) -> SinkPlan:
-        """Prepares a write on the driver, before tasks begin: see `CommitCoordinator.begin`."""
-        mode, decisions = coordinator.begin(), coordinator.decisions
-        decided = {each.query: each.epoch for each in decisions.all()}
-        return cls(options=coordinator.options, owner=decisions.owner, mode=mode, decided=decided)
-
-    def publish(
-        self, rows: Iterator[pa.RecordBatch], query: str, epoch: int | None = None, step: StepHook = go_on
-    ) -> TaskReport:
-        """Publishes a task's rows of an epoch in a branch and prepares it; `query` is the name of a job where `epoch` is None.
-
-        Does nothing in a replay of what was decided: it was published, or will be.
-        """
-        if self.decided.get(query, -1) >= (epoch or 0):
-            return TaskReport(TaskPublished("", 0, 0), query)
-        number, kind, seed = (number_of_job(query), JOB, query) if epoch is None else (epoch, SINK, f"{query}/{epoch}")
-        ids = f"{self.owner.hex()}/{seed}".encode() if self.mode == AT_LEAST_ONCE else None
-        context = TaskContext.get()
-        messages = attrs.evolve(self.options.rows, ids=ids).messages(rows, context.partitionId() if context else 0)
-        return TaskReport(Publisher(self.options, self.owner, self.mode, step).publish(messages, number, kind), query)
 
 
 def _checked(given: Mapping[str, str], schema: StructType, overwrite: bool) -> SinkOptions:
@@ -106,20 +71,20 @@ class EpochWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, given: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         self._options: Final = _checked(given, schema, overwrite)
-        self._plan: SinkPlan | None = None
+        self._publisher: Publisher | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._plan is None:
-            self._plan = SinkPlan.begin(self._coordinator())
+        if self._publisher is None:
+            self._publisher = Publisher.begin(self._coordinator(), self.step)
         return self.__dict__
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Publishes a task's rows in a branch and prepares it."""
-        assert self._plan is not None
+        assert self._publisher is not None
         context = TaskContext.get()
         assert context is not None
         query, epoch = context.getLocalProperty(QUERY) or "", int(context.getLocalProperty(EPOCH) or 0)
-        return self._plan.publish(iterator, query, epoch, self.step)
+        return self._publisher.work(iterator, query, epoch)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
         """Decides about the epoch on the driver, and carries the decision out."""
@@ -144,13 +109,13 @@ class JobWriter(DataSourceArrowWriter):
     def __init__(self, given: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         self._options: Final = _checked(given, schema, overwrite)
         self._job: Final = self._options.job or str(uuid4())
-        self._plan: Final = SinkPlan.begin(self._coordinator())
-        if self._job in self._plan.decided:
+        self._publisher: Final = Publisher.begin(self._coordinator())
+        if self._job in self._publisher.decided:
             LOG.warning("job %r was published before: nothing is published now; another job has another name", self._job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Publishes a task's rows in a branch and prepares it."""
-        return self._plan.publish(iterator, self._job)
+        return self._publisher.work(iterator, self._job)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Decides about the job on the driver, and carries the decision out."""
@@ -167,19 +132,42 @@ class JobWriter(DataSourceArrowWriter):
         return CommitCoordinator(self._options, self._job)
 
 
+NOTHING: Final = TaskPublished("", 0, 0)
 WITHOUT_WORD: Final = 500
 """The most messages in flight before the oldest is awaited."""
 STEPS: Final = ("started", "published", "ended", "prepared")
 
 
+@attrs.frozen
 class Publisher:
-    """Publishes for one journal's `owner`."""
+    """Publishes the rows of tasks, for one journal's `owner`."""
 
-    def __init__(self, options: SinkOptions, owner: bytes, mode: str, step: StepHook = go_on) -> None:
-        self.options: Final = options
-        self.owner: Final = owner
-        self.mode: Final = mode
-        self._step: Final = step
+    options: SinkOptions
+    owner: bytes
+    mode: str
+    _step: StepHook = go_on
+    decided: dict[str, int] = attrs.field(factory=dict)
+    """The last decided epoch of each query, which must not be published again."""
+
+    @classmethod
+    def begin(cls, coordinator: CommitCoordinator, step: StepHook = go_on) -> Self:
+        """Prepares a write on the driver, before tasks begin: see `CommitCoordinator.begin`."""
+        mode, decisions = coordinator.begin(), coordinator.decisions
+        decided = {each.query: each.epoch for each in decisions.all()}
+        return cls(coordinator.options, decisions.owner, mode, step, decided)
+
+    def work(self, rows: Iterator[pa.RecordBatch], query: str, epoch: int | None = None) -> TaskReport:
+        """Publishes a task's rows of an epoch in a branch and prepares it; `query` is the name of a job where `epoch` is None.
+
+        Does nothing in a replay of what was decided: it was published, or will be.
+        """
+        if self.decided.get(query, -1) >= (epoch or 0):
+            return TaskReport(NOTHING, query)
+        number, kind, seed = (number_of_job(query), JOB, query) if epoch is None else (epoch, SINK, f"{query}/{epoch}")
+        ids = f"{self.owner.hex()}/{seed}".encode() if self.mode == AT_LEAST_ONCE else None
+        context = TaskContext.get()
+        messages = attrs.evolve(self.options.rows, ids=ids).messages(rows, context.partitionId() if context else 0)
+        return TaskReport(self.publish(messages, number, kind), query)
 
     def publish(self, messages: Iterable[Outgoing], number: int = 0, kind: bytes = SINK) -> TaskPublished:
         """Publishes messages; `number` is the epoch, or that of the job.
@@ -189,7 +177,7 @@ class Publisher:
         waiting = iter(messages)
         first = next(waiting, None)
         if first is None:  # no rows: no connection
-            return TaskPublished("", 0, 0)
+            return NOTHING
         everything = chain([first], waiting)
         name = branch(self.owner, kind, number)
         with BrokerLink(self.options.access) as link, link.told(""):

@@ -7,7 +7,6 @@ The options are in `options`, the columns in `mapping`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -23,7 +22,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import StepHook, go_on
+from amqp_sansio.spark.live.broker_link import LOG, StepHook, go_on
 from amqp_sansio.spark.live.mapping import DDL, SourceColumn, picked, rows_of
 from amqp_sansio.spark.live.options import SourceOptions, source_options
 from amqp_sansio.spark.live.sink import EpochWriter, JobWriter
@@ -80,103 +79,55 @@ class SegmentPartition(InputPartition):
         return f"SegmentPartition({self.path!r})"
 
 
-class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A stream from queues: its offset is the last segment that was taken."""
-
-    step: ClassVar[StepHook] = staticmethod(go_on)
-    """Called at each step of the protocol; for tests."""
-
-    def __init__(self, options: SourceOptions, columns: Sequence[SourceColumn]) -> None:
-        self._options: Final = options
-        self._columns: Final = tuple(columns)
-        self._made: OffsetReader | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_made": None}
-
-    @property
-    def _reader(self) -> OffsetReader:
-        if self._made is None:
-            self._made = OffsetReader(self._options, self.step)
-        return self._made
-
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
-        """Returns the offset before all segments of the spool."""
-        return self._reader.initial()
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
-        """Returns the limit of one segment at a time."""
-        return ReadMaxRows(self._options.rows)
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name
-        """Takes the next segment, or all that there are."""
-        return self._reader.latest(start, everything=isinstance(limit, ReadAllAvailable))
-
-    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 -- Spark's name
-        """Returns what the query's progress shows."""
-        return self._reader.report()
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
-        """Excludes messages that arrive from now on."""
-        self._reader.until_now()
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Returns the segments between two offsets."""
-        return [SegmentPartition(str(path), number) for number, path in self._reader.between(start, end)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of a segment."""
-        assert isinstance(partition, SegmentPartition)
-        path = Path(partition.path)
-        if not path.exists():
-            raise LiveError(f"{path}: is not there; the spool must be a folder that the executors see, too")
-        yield from rows_of(path, partition.number, self._columns)
-
-    def commit(self, end: dict[str, Any]) -> None:
-        """Removes the segments up to this one."""
-        self._reader.commit(end)
-
-    def stop(self) -> None:
-        """Releases the broker and the spool."""
-        if self._made is not None:
-            self._made.close()
-            self._made = None
-
-
-LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 PATIENCE: Final = 20
 """A drain reads all that was on the queues when it began (trigger availableNow).  After this many fruitless attempts in a row,
 it leaves the remaining messages, which another consumer holds."""
 
 
-class OffsetReader:
-    """The logic of the stream, without Spark.
+class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A stream from queues.
 
-    It computes offsets, which are plain values: the spool's name, the last segment, and the rows and octets of the query up to
+    Its offsets are plain values: the spool's name, the last segment that was taken, and the rows and octets of the query up to
     it.
     """
 
-    def __init__(self, options: SourceOptions, step: StepHook = go_on) -> None:
+    step: ClassVar[StepHook] = staticmethod(go_on)
+    """Called at each step of the protocol; for tests."""
+
+    def __init__(self, options: SourceOptions, columns: Sequence[SourceColumn]) -> None:
         self.options: Final = options
-        self.spool: Final = Spool(options.spool)
-        self.spooler: Final = Spooler(options, self.spool, step)
+        self._columns: Final = tuple(columns)
+        self._made: Spooler | None = None
         self._left: int | None = None
         self._last: dict[str, Any] | None = None
 
-    def initial(self) -> dict[str, Any]:
-        """Returns the offset before all existing segments."""
-        return self._offset(self.spool.removed, 0, 0)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": None}
 
-    def latest(self, start: dict[str, Any], everything: bool = False) -> dict[str, Any]:
-        """Returns the offset after the next segment, which may exist already; with `everything`, after all that can be
-        taken."""
+    @property
+    def spooler(self) -> Spooler:
+        """The spooler, of which a stream in an executor needs none."""
+        if self._made is None:
+            self._made = Spooler(self.options, Spool(self.options.spool), self.step)
+        return self._made
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
+        """Returns the offset before all segments of the spool."""
+        return self._offset(self.spooler.spool.removed, 0, 0)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
+        """Returns the limit of one segment at a time."""
+        return ReadMaxRows(self.options.rows)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name
+        """Returns the offset after the next segment, which may exist already; without a limit, after all that can be taken."""
         number = self._number(start)
         self.spooler.open()
         found = self._behind(number)
         if not found:
             self._take(number)
             found = self._behind(number)
-        if everything:
+        if isinstance(limit, ReadAllAvailable):
             while self._take(found[-1].number if found else number):
                 found = self._behind(number)
         else:
@@ -188,6 +139,46 @@ class OffsetReader:
         octets = int(start.get("octets", 0)) + sum([each.octets for each in found])
         self._last = self._offset(found[-1].number, rows, octets)
         return self._last
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 -- Spark's name
+        """Returns what the query's progress shows: rows and octets taken by the query, how many messages wait on the queues
+        (lag), branches in doubt, and the mode."""
+        if self._last is None:
+            return None
+        try:
+            lag, in_doubt = self.spooler.depth(), self.spooler.in_doubt()
+        except LiveError as error:
+            LOG.warning("%s", error)
+            return None
+        return {**self._last, "lag": lag, "in_doubt": in_doubt, "mode": self.spooler.mode}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
+        """Limits reading to what is in the queues and in the spool now."""
+        self._left = self.spooler.there()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[SegmentPartition]:
+        """Returns the segments between two offsets.  Raises LiveSetupError when they do not exist (any more)."""
+        spool = self.spooler.spool
+        found = spool.between(self._number(start), self._number(end))
+        return [SegmentPartition(str(spool.path / each.name), each.number) for each in found]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of a segment."""
+        assert isinstance(partition, SegmentPartition)
+        path = Path(partition.path)
+        if not path.exists():
+            raise LiveError(f"{path}: is not there; the spool must be a folder that the executors see, too")
+        yield from rows_of(path, partition.number, self._columns)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Removes the segments up to this one, which Spark has stored."""
+        self.spooler.spool.remove(self._number(end))
+
+    def stop(self) -> None:
+        """Releases the broker and the spool."""
+        if self._made is not None:
+            self._made.close()
+            self._made = None
 
     def _take(self, number: int) -> bool:
         """Takes one more segment; returns False when there is none for now, or none that was there when the drain began."""
@@ -213,44 +204,16 @@ class OffsetReader:
         self._left = 0
         return False
 
-    def until_now(self) -> None:
-        """Limits reading to what is in the queues and in the spool now."""
-        self._left = self.spooler.there()
-
-    def between(self, start: dict[str, Any], end: dict[str, Any]) -> list[tuple[int, Path]]:
-        """Returns the segments between two offsets.  Raises LiveSetupError when they do not exist (any more)."""
-        found = self.spool.between(self._number(start), self._number(end))
-        return [(each.number, self.spool.path / each.name) for each in found]
-
-    def commit(self, end: dict[str, Any]) -> None:
-        """Removes segments that Spark has stored, up to this offset."""
-        self.spool.remove(self._number(end))
-
-    def report(self) -> dict[str, Any] | None:
-        """Returns rows and octets taken by the query, how many messages wait on the queues (lag), branches in doubt, and the
-        mode."""
-        if self._last is None:
-            return None
-        try:
-            lag, in_doubt = self.spooler.depth(), self.spooler.in_doubt()
-        except LiveError as error:
-            LOG.warning("%s", error)
-            return None
-        return {**self._last, "lag": lag, "in_doubt": in_doubt, "mode": self.spooler.mode}
-
-    def close(self) -> None:
-        """Releases the broker and the spool."""
-        self.spooler.close()
-
     def _behind(self, number: int) -> list[Segment]:
-        return [each for each in self.spool.segments() if each.number > number]
+        return [each for each in self.spooler.spool.segments() if each.number > number]
 
     def _offset(self, number: int, rows: int, octets: int) -> dict[str, Any]:
-        return {"spool": self.spool.owner.hex(), "segment": number, "rows": rows, "octets": octets}
+        return {"spool": self.spooler.spool.owner.hex(), "segment": number, "rows": rows, "octets": octets}
 
     def _number(self, offset: dict[str, Any]) -> int:
-        if offset.get("spool") != self.spool.owner.hex():
+        spool = self.spooler.spool
+        if offset.get("spool") != spool.owner.hex():
             raise LiveSetupError(
-                f"{self.spool.path}: is not the spool of this checkpoint; give option spool the folder that it began with"
+                f"{spool.path}: is not the spool of this checkpoint; give option spool the folder that it began with"
             )
         return int(offset["segment"])

@@ -14,7 +14,6 @@ the messages; the broker delivers them again as redelivered.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
@@ -26,7 +25,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, SessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.broker_link import BrokerLink, StepHook, give_time, go_on, persistently
+from amqp_sansio.spark.live.broker_link import LOG, BrokerLink, StepHook, give_time, go_on, persistently
 from amqp_sansio.spark.live.identity import SOURCE, branch, owned, unseen, word
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE, BrokerAccess, SourceOptions
 from amqp_sansio.spark.live.spool import RawMessage, Segment, Spool
@@ -35,7 +34,6 @@ from amqp_sansio.spec.dtx import Xid
 
 Value = TypeVar("Value")
 
-LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 AT_LEAST_ONCE_SAID: Final = (
     "%s: at least once: a crash can bring messages twice, then marked as redelivered; drop doubles by message_id"
 )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from amqp_sansio.conversation.retry import RetryPolicy
-from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.errors import PipelineError, reason_of
 
 LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 POLICY: Final = RetryPolicy(attempts=10, first=1.0, longest=60.0, give_up=None)
@@ -71,8 +71,6 @@ def supervise(
 
 def reason(error: BaseException) -> tuple[str, bool]:
     """Returns why a query failed, in one sentence, and whether trying again is useless."""
-    from amqp_sansio.spark.errors import reason_of
-
     text = str(error)
     kinds = [type(error).__name__, *[each for each in NO_USE if f"{each}: " in text]]
     return reason_of(error), any(each in NO_USE for each in kinds)

@@ -1,4 +1,4 @@
-"""One connection to the tested server: sends and receives steps, all of which two observers check.
+"""One connection to the tested server or client: sends and receives steps, all of which two observers check.
 
 `listen` processes one received frame, so that the probe can send something that crosses what the server has sent.
 """
@@ -16,8 +16,8 @@ from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_, Sync
 from amqp_sansio.testing.speech.blame import ObserverPair
-from amqp_sansio.testing.speech.step import Step, StepReader
-from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting
+from amqp_sansio.testing.speech.step import Speaker, Step, StepReader
+from amqp_sansio.testing.speech.word_encoder import OTHER, ConnectionVoice, Setting
 from amqp_sansio.wire.framing import Malformed
 from amqp_sansio.wire.primitives import frame_header
 from amqp_sansio.wire.segments import FRAME_HEADER_SIZE
@@ -48,26 +48,28 @@ class Transport(Protocol):
 class Dialogue:
     """The dialogue on one connection.
 
-    `steps` is all that both sides sent; `accused` holds the violations of the server by a tolerant observer.
+    `steps` is all that both sides sent; `accused` holds the violations of the other side by a tolerant observer.
     """
 
-    def __init__(self, exchange: Callable[[bytes], bytes | None], setting: Setting) -> None:
-        """`exchange` is that of a `Transport`."""
+    def __init__(self, exchange: Callable[[bytes], bytes | None], setting: Setting, own: Speaker = "client") -> None:
+        """`exchange` is that of a `Transport`; `own` is the side for which this one speaks."""
         self._exchange: Final = exchange
         self.setting: Final = setting
         self.steps: Final[list[Step]] = []
         self.octets: Final = {"client": bytearray(), "server": bytearray()}
         self.accused: Final[list[Violation]] = []
         self.letter: Final[list[Violation]] = []
-        """The violations of the server that only a strict observer reports."""
+        """The violations of the other side that only a strict observer reports."""
         self.blamed: Final[list[Violation]] = []
-        """The violations of the probe itself."""
+        """The violations of this side itself."""
         self.ended = False
-        """Whether the server has hung up, or its octets cannot be read."""
+        """Whether the other side has hung up, or its octets cannot be read."""
         self.opened = 0
         self._pending = bytearray()
         self._watch: Final = ObserverPair()
-        self._reader: Final = StepReader("server")
+        self._own: Final = own
+        self._other: Final = OTHER[own]
+        self._reader: Final = StepReader(self._other)
         self._asides = 0
         self._heard = 0
         self._came = bytearray()
@@ -79,8 +81,8 @@ class Dialogue:
         """Queues steps; they are sent with the next look for an answer."""
         for step in steps:
             self._pending += step.octets
-            self.octets["client"] += step.octets
-            plain, _ = self._watch.hear("client", step.octets)
+            self.octets[self._own] += step.octets
+            plain, _ = self._watch.hear(self._own, step.octets)
             self.blamed.extend(plain)
             self._tell(step)
 
@@ -101,7 +103,7 @@ class Dialogue:
             self.ended = True
             self._hear(self._take(len(self._came)))
             return False
-        self.octets["server"] += came
+        self.octets[self._other] += came
         self._came += came
         self._hear_next()
         return bool(came)
@@ -147,9 +149,10 @@ class Dialogue:
         self._heard = len(self.steps)
 
     def _hear(self, octets: bytes) -> None:
-        plain, letter = self._watch.hear("server", octets)
-        self.accused.extend([each for each in plain if each.speaker == "S"])
-        self.letter.extend([each for each in letter if each.speaker == "S"])
+        side = "S" if self._other == "server" else "C"
+        plain, letter = self._watch.hear(self._other, octets)
+        self.accused.extend([each for each in plain if each.speaker == side])
+        self.letter.extend([each for each in letter if each.speaker == side])
         for read in self._reader.read(octets):
             if isinstance(read, Malformed):
                 self.ended = True  # the observers have reported what is wrong

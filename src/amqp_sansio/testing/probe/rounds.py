@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
 from amqp_sansio.grammar.algebra import SILENCE
 from amqp_sansio.grammar.automaton import START, Word
-from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import dtx
 from amqp_sansio.spec import session as s
+from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, Redirect, Secure, Start, Tune
 from amqp_sansio.spec.execution import Exception_, Result
@@ -61,7 +61,7 @@ def answer_of(steps: list[Step], ended: bool, answered: bool) -> Answer:
     """Returns the server's reaction, judged by the steps that it sent."""
     for step in steps:
         said = step.said
-        if isinstance(said, c.Close):
+        if isinstance(said, Close):
             return Answer("closed", said.reply_code or 0, said.reply_text or "")
         if isinstance(said, Exception_):
             return Answer("exception", said.error_code or 0, said.description or "")
@@ -111,7 +111,12 @@ def codes(blame: Blame) -> frozenset[int]:
     return blame.codes.union(*[each.codes for each in rows])
 
 
-_ANSWERED: Final = {
+_ANSWERED: Final[dict[Word, tuple[type[Control], ...]]] = {
+    "client:protocol-header": (Start,),
+    "client:connection.start-ok": (Secure, Tune),
+    "client:connection.secure-ok": (Secure, Tune),
+    "client:connection.open": (OpenOk, Redirect),
+    "client:connection.close": (CloseOk,),
     "client:session.attach": (s.Attached, s.Detached),
     "client:session.detach": (s.Detached,),
     "client:other": (s.Expected, s.Detached),
@@ -119,16 +124,6 @@ _ANSWERED: Final = {
     "client:session.flush": (s.Completed,),
 }
 """The answers to each control."""
-
-
-_IN_HANDSHAKE: Final = {
-    "protocol-header": (Start,),
-    "connection.start-ok": (Secure, Tune),
-    "connection.secure-ok": (Secure, Tune),
-    "connection.open": (OpenOk, Redirect),
-    "connection.close": (CloseOk,),
-}
-"""The answers to each control of the handshake."""
 
 
 IN_TIME: Final = "server: it answers in time"
@@ -352,26 +347,19 @@ class Round:
 
     def _answered(self, word: Word, after: Word | None) -> bool:
         """Lets the server answer; returns whether it did."""
-        if self._crossing:
-            return self._in_handshake(word, after)
-        kinds = _ANSWERED.get(word)
-        if kinds is not None and self.part.section == "session":
-            channel = self.talk.setting.channel
-            return (
-                self.talk.until(
-                    lambda step: objection(step, channel) or (step.channel == channel and isinstance(step.said, kinds))
-                )
-                is not None
-            )
-        return self.talk.aside() if "exception" in word else self._settled()
-
-    def _in_handshake(self, word: Word, after: Word | None) -> bool:
-        verb = verb_of(word)
-        answers = _IN_HANDSHAKE.get(verb)
+        channel = 0 if self._crossing else self.talk.setting.channel
         mark = len(self.words)
-        if after is not None and speaker_of(after) == "server":
-            return self.talk.until(lambda step: objection(step, 0) or after in self.words[mark:]) is not None
-        return answers is None or self.talk.until(lambda step: isinstance(step.said, (Close, *answers))) is not None
+        kinds = _ANSWERED.get(word, ())
+        planned = after if self._crossing and after is not None and speaker_of(after) == "server" else None
+        if not kinds and planned is None:
+            return self._crossing or (self.talk.aside() if "exception" in word else self._settled())
+
+        def answers(step: Step) -> bool:
+            if planned is not None:
+                return planned in self.words[mark:]
+            return step.channel == channel and isinstance(step.said, kinds)
+
+        return self.talk.until(lambda step: objection(step, channel) or answers(step)) is not None
 
     def _settled(self) -> bool:
         """Returns whether the server has completed every request, or has ended something."""

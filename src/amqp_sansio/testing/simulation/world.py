@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from traceback import extract_tb
 from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.config import ClientConfig
@@ -421,13 +422,9 @@ class World:
 
 def _where(error: Exception) -> str:
     """Returns what was raised, and the innermost place."""
-    frame = error.__traceback__
-    place = ""
-    while frame is not None:
-        code = frame.tb_frame.f_code
-        place = f"{code.co_filename.rpartition('amqp_sansio/')[2].rpartition('/tests/')[2]}:{code.co_name}"
-        frame = frame.tb_next
-    return f"{type(error).__name__}: {error} ({place})"
+    last = extract_tb(error.__traceback__)[-1]
+    place = last.filename.rpartition("amqp_sansio/")[2].rpartition("/tests/")[2]
+    return f"{type(error).__name__}: {error} ({place}:{last.name})"
 
 
 # --- verbs of the network, of time and of brokers --------------------------------------------------------------------------

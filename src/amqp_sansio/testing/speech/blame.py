@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from amqp_sansio.broker.conditions import CONDITIONS, Condition
-from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, ErrorColumn
+from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import Violation
 from amqp_sansio.grammar.automaton import Word
@@ -112,21 +112,14 @@ class Trespass(NamedTuple):
         return self.command.VERB.partition(".")[0]
 
     @property
-    def column(self) -> ErrorColumn:
-        """How sessions report the condition."""
-        return COLUMNS[self.condition]
-
-    @property
-    def rule(self) -> str:
-        """The path of the rule, or the name of the condition where the specification has no rule."""
-        return self.column.rule or self.condition.name
-
-    @property
     def blame(self) -> Blame:
-        """What it breaks.  Every broker must refuse it where the specification says so, and deployed brokers do."""
-        column = self.column
+        """What it breaks: the rule, or the condition where the specification has no rule.
+
+        Every broker must refuse it where the specification says so, and deployed brokers do.
+        """
+        column, name = COLUMNS[self.condition], self.condition.name
         must = bool(column.rule) and None not in (column.spec, column.qpid)
-        return Blame(self.rule, column.codes, must, (), self.condition.name)
+        return Blame(column.rule or name, column.codes, must, (), name)
 
 
 def trespasses(setting: Setting) -> list[Trespass]:
@@ -222,4 +215,4 @@ def trespassed(each: Trespass, setting: Setting | None = None) -> Conversation:
     steps = opening("work", voice)
     opened = len(steps)
     steps += [voice.step("client", command, command.VERB) for command in (*each.before, each.command)]
-    return Conversation(each.section, steps, opened, each.rule)
+    return Conversation(each.section, steps, opened, each.blame.rule)

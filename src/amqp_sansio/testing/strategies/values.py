@@ -18,7 +18,6 @@ from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties
 from amqp_sansio.spec.stream import StreamProperties
-from amqp_sansio.spec.values import Value
 from amqp_sansio.wire.layouts.fields import FIELDS
 from amqp_sansio.wire.types import LATIN
 
@@ -45,9 +44,9 @@ def _decimals(bits: int) -> st.SearchStrategy[Decimal]:
     return st.builds(lambda m, s: Decimal((int(m < 0), tuple(map(int, str(abs(m)))), -s)), signed(bits), U8)
 
 
-def scalars() -> st.SearchStrategy[Value]:
+def scalars() -> st.SearchStrategy[v.Value]:
     """Generates values of every type that contains no others, native or typed."""
-    fixed: list[st.SearchStrategy[Value]] = [
+    fixed: list[st.SearchStrategy[v.Value]] = [
         st.binary(min_size=len_, max_size=len_).map(kind)
         for kind, len_ in [
             (v.Bin8, 1),
@@ -206,7 +205,7 @@ def structs(inner: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[St
     return st.one_of(known, _UNKNOWN)
 
 
-def values(inside: st.SearchStrategy[Struct] | None = None) -> st.SearchStrategy[Value]:
+def values(inside: st.SearchStrategy[Struct] | None = None) -> st.SearchStrategy[v.Value]:
     """Generates values of every type that a map may hold; `inside` draws the structs among them (default: all)."""
     if inside is None:
         inside = structs(st.none())
