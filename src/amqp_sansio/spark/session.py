@@ -146,7 +146,7 @@ def open_session(
         spark = builder.getOrCreate()
     except Exception as error:
         raise PipelineError(f"no Spark session on {shown(master)}: {reason_of(error)}") from error
-    if not _LOCAL.fullmatch(master):
+    if not here:
         ship(spark)
     if not is_connect(spark):
         # It prints a trace when the JVM is killed; the work that fails says so in one sentence.

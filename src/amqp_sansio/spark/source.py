@@ -346,12 +346,6 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yields the packets of a partition."""
         return self.plan.read(partition)
 
-    def commit(self, end: dict[str, Any]) -> None:
-        """Does nothing: there is nothing to release."""
-
-    def stop(self) -> None:
-        """Does nothing: nothing is open."""
-
 
 TASK: Final = "task"
 CUT_HERE: Final = 512 * 1024 * 1024

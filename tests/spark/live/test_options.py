@@ -21,9 +21,9 @@ def test_the_options_of_a_source() -> None:
         0.5,
         9,
     )
-    assert options.mode == "auto"
-    assert options.branch_timeout is None
-    assert source_options({"url": URL, "queue": "a", "branchTimeout": "0"}).branch_timeout == 0
+    assert options.access.mode == "auto"
+    assert options.access.branch_timeout is None
+    assert source_options({"url": URL, "queue": "a", "branchTimeout": "0"}).access.branch_timeout == 0
     assert source_options({"url": URL, "queue": "a"}).rows == ROWS
     assert source_options({"url": URL, "queue": "a", "prefetch": "5"}).rows == 5
 

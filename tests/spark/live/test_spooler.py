@@ -204,10 +204,10 @@ def served() -> Iterator[Served]:
         yield served
 
 
-def intake(served: Served, *queues: str, prefetch: int = 10, octets: int | None = None) -> QueueIntake:
+def intake(served: Served, *queues: str, prefetch: int = 10, octets: int | None = None, **more: str) -> QueueIntake:
     from pathlib import Path
 
-    made = QueueIntake(source(served.url, Path("/")).access, queues, prefetch, octets)
+    made = QueueIntake(source(served.url, Path("/"), **more).access, queues, prefetch, octets)
     made.open()
     made.subscribe()
     return made
@@ -232,7 +232,7 @@ def test_a_branch_from_its_start_to_its_end(served: Served) -> None:
     for finish in (lambda name: made.link.rollback([name]), made.commit):
         got = [made.receive(5.0) for _ in range(2)]
         name = branch(OWNER, SOURCE, 1)
-        made.begin(name, None)
+        made.begin(name)
         made.accept([each[0] for each in got if each is not None])
         made.end(name)
         asked = partial(made._session._core.transactions.get_timeout, name)
@@ -257,9 +257,9 @@ def test_depth_counts_each_message_once(served: Served) -> None:
 def test_refusals_and_losses(served: Served) -> None:
     with pytest.raises(LiveSetupError, match="there is no queue 'nowhere'"):
         intake(served, ORDERS, "nowhere")
-    made = intake(served, ORDERS)
+    made = intake(served, ORDERS, branchTimeout="1000000")
     with pytest.raises(LiveSetupError, match=r"542.*branchTimeout"):
-        made.begin(branch(OWNER, SOURCE, 1), 10**6)
+        made.begin(branch(OWNER, SOURCE, 1))
     made.close()
     made = intake(served, ORDERS)
     served.cut()

@@ -19,7 +19,7 @@ from amqp_sansio.testing.speech.parts import PARTS
 
 def test_the_shortest_example_is_kept() -> None:
     long, short = Example(1, "a", ("x", "y"), b"", b""), Example(2, "a", ("x",), b"", b"")
-    tally = RuleTally("rule", long)
+    tally = RuleTally("rule")
     tally.add(ProbeVerdict("rule", True), long)
     tally.add(ProbeVerdict("rule", True), short)
     assert tally.example is short

@@ -133,13 +133,16 @@ class BrokerLink:
             return False
         return True
 
-    def mode(self, wanted: str, dtx: bool) -> str:
-        """Returns EXACTLY_ONCE or AT_LEAST_ONCE, from what is `wanted` and what the broker supports (`dtx`).
+    def mode(self, dtx: bool) -> str:
+        """Returns EXACTLY_ONCE or AT_LEAST_ONCE, from the mode of the options and what the broker supports (`dtx`).
 
-        Raises LiveSetupError when EXACTLY_ONCE is wanted and the broker has no distributed transactions.
+        Raises LiveSetupError when the options want EXACTLY_ONCE and the broker has no distributed transactions.
         """
-        if dtx or wanted == AT_LEAST_ONCE:
-            return AT_LEAST_ONCE if wanted == AT_LEAST_ONCE else EXACTLY_ONCE
+        wanted = self.access.mode
+        if wanted == AT_LEAST_ONCE:
+            return AT_LEAST_ONCE
+        if dtx:
+            return EXACTLY_ONCE
         if wanted == EXACTLY_ONCE:
             raise LiveSetupError(
                 f"{self.access.shown}: the broker knows no distributed transactions, and mode exactly-once needs them; "

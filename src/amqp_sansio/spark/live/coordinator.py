@@ -59,7 +59,7 @@ class CommitCoordinator:
         with self.decisions.lock, BrokerLink(self.options.access) as link:
             self._there(link)
             dtx = link.has_dtx()
-            mode = link.mode(self.options.mode, dtx)
+            mode = link.mode(dtx)
             if dtx:
                 self.recover(link)
             if mode == AT_LEAST_ONCE:

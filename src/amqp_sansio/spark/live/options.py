@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
@@ -55,7 +55,7 @@ Number = TypeVar("Number", int, float)
 
 @attrs.frozen(kw_only=True)
 class BrokerAccess:
-    """The broker's address, the credentials, and how to connect."""
+    """The broker's address, the credentials, how to connect, and how to use it."""
 
     address: Address
     shown: str
@@ -66,6 +66,9 @@ class BrokerAccess:
     tls_cert: str | None = None
     tls_key: str | None = None
     retry: float = RETRY
+    mode: str = AUTO
+    branch_timeout: int | None = None
+    """Timeout of a branch in seconds, 0: the broker's; None: none if the broker has no default, else BRANCH_TIMEOUT."""
 
     def password(self) -> str:
         """The password, read from its file if it is in one.  Raises LiveSetupError when it cannot be read."""
@@ -84,15 +87,12 @@ class SourceOptions:
     access: BrokerAccess
     queues: tuple[str, ...]
     spool: Path
-    mode: str = AUTO
     rows: int = ROWS
     octets: int = OCTETS
     seconds: float = SECONDS
     wait: float = WAIT
     prefetch: int = ROWS
     prefetch_octets: int | None = None
-    branch_timeout: int | None = None
-    """Timeout of a branch in seconds, 0: the broker's; None: none if the broker has no default, else BRANCH_TIMEOUT."""
 
 
 @attrs.frozen(kw_only=True)
@@ -102,10 +102,7 @@ class SinkOptions:
     access: BrokerAccess
     journal: Path
     rows: RowMapping
-    mode: str = AUTO
     job: str | None = None
-    branch_timeout: int | None = None
-    """Timeout of a branch in seconds, 0: the broker's; None: none if the broker has no default, else BRANCH_TIMEOUT."""
 
 
 def source_options(options: Mapping[str, str]) -> SourceOptions:
@@ -127,14 +124,12 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
         access=access,
         queues=queues,
         spool=_local("spool", spool) if spool else default_place(access, "source", *queues),
-        mode=given.word("mode", MODES),
         rows=min(rows, prefetch),
         octets=given.number("maxOctets", OCTETS, 1),
         seconds=given.number("maxSeconds", SECONDS, 0.0),
         wait=given.number("waitSeconds", WAIT, 0.0),
         prefetch=prefetch,
         prefetch_octets=octets or None,
-        branch_timeout=given.number("branchTimeout", 0, 0) if "branchTimeout" in given else None,
     )
 
 
@@ -153,7 +148,6 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     return SinkOptions(
         access=access,
         journal=place,
-        mode=given.word("mode", MODES),
         rows=RowMapping(
             exchange=exchange,
             routing_key=key,
@@ -161,7 +155,6 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
             mandatory=given.word("mandatory", ("true", "false")) == "true",
         ),
         job=given.text("job"),
-        branch_timeout=given.number("branchTimeout", 0, 0) if "branchTimeout" in given else None,
     )
 
 
@@ -256,11 +249,7 @@ class _Given:
             for name in ("tlsCa", "tlsCert", "tlsKey"):
                 if name in self:
                     raise LiveSetupError(f"option {name} is for TLS, and the URL begins with amqp://, not amqps://")
-        changes: dict[str, Any] = {}
-        if (username := self.text("username")) is not None:
-            changes["username"] = username
-        if (password := self.text("password")) is not None:
-            changes["password"] = password
+        changes = {name: text for name in ("username", "password") if (text := self.text(name)) is not None}
         for name in ("password", "passwordFile"):
             if name in self and not changes.get("username", address.username):
                 raise LiveSetupError(f"option {name} is of no use without a name: option username, or one in the URL")
@@ -272,7 +261,7 @@ class _Given:
         if (self.text("tlsKey") is None) != (self.text("tlsCert") is None):
             raise LiveSetupError("options tlsCert and tlsKey are given both or not at all")
         return BrokerAccess(
-            address=attrs.evolve(address, **changes),
+            address=attrs.evolve(address, **changes),  # type: ignore[arg-type]
             shown=without_password(url),
             mechanism=mechanism.upper() if mechanism else None,
             password_file=self.text("passwordFile"),
@@ -280,4 +269,6 @@ class _Given:
             tls_cert=self.text("tlsCert"),
             tls_key=self.text("tlsKey"),
             retry=self.number("retrySeconds", RETRY, 0.0),
+            mode=self.word("mode", MODES),
+            branch_timeout=self.number("branchTimeout", 0, 0) if "branchTimeout" in self else None,
         )

@@ -189,7 +189,7 @@ class Publisher:
                         self._step("published")
                         return TaskPublished("", rows, octets)
                     with session.branch(name):
-                        give_time(session, name, self.options.branch_timeout)
+                        give_time(session, name, self.options.access.branch_timeout)
                         self._step("started")
                         rows, octets = self._send(session, everything)
                         self._step("published")

@@ -57,7 +57,7 @@ class Spooler:
     ) -> None:
         self.options: Final = options
         self.spool: Final = spool
-        self.mode = options.mode
+        self.mode = options.access.mode
         """The mode in use: `auto` until the broker was asked."""
         self.last = 0
         """The number of the last segment."""
@@ -94,8 +94,8 @@ class Spooler:
             intake.close()
 
     def _choose(self, intake: QueueIntake) -> None:
-        wanted = self.options.mode
-        mode = intake.link.mode(wanted, wanted != AT_LEAST_ONCE and intake.link.has_dtx())
+        link = intake.link
+        mode = link.mode(link.access.mode != AT_LEAST_ONCE and link.has_dtx())
         if mode == AT_LEAST_ONCE and self.mode != mode:
             LOG.warning(AT_LEAST_ONCE_SAID, self.options.access.shown)
         self.mode = mode
@@ -191,7 +191,7 @@ class Spooler:
                 self._drop()
             self._step("accepted")
             return segment
-        intake.begin(name, self.options.branch_timeout)
+        intake.begin(name)
         self._step("started")
         intake.accept(messages)
         intake.end(name)
@@ -321,11 +321,11 @@ class QueueIntake:
             for each in waiting:
                 each.forget(come)
 
-    def begin(self, branch: Xid, timeout: int | None) -> None:
-        """Begins a branch for what is accepted from now on, with a timeout of `timeout` seconds (see the options)."""
+    def begin(self, branch: Xid) -> None:
+        """Begins a branch for what is accepted from now on, with the timeout of the options."""
         self._ask(self._transactions.start, branch)
         with self.link.told(" (option branchTimeout)"):
-            self._bounded = give_time(self._session, branch, timeout, self._bounded)
+            self._bounded = give_time(self._session, branch, self.link.access.branch_timeout, self._bounded)
 
     def accept(self, messages: Sequence[Message]) -> None:
         """Accepts messages, as part of the branch, or for good."""

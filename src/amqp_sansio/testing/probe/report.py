@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.grammar.automaton import START, Word
@@ -95,27 +96,25 @@ class Example(NamedTuple):
 class RuleTally:
     """The findings about one rule."""
 
-    def __init__(self, rule: str, example: Example) -> None:
+    def __init__(self, rule: str) -> None:
         self.rule: Final = rule
         self.kept = self.broken = 0
         self.ways: Final[dict[str, Example]] = {}
         """The shortest conversation for each way in which the rule was broken."""
-        self.example = example
-        """The shortest conversation that breaks the rule, or else the shortest that keeps it."""
+        self._good: Final[dict[str, Example]] = {}
+        """The shortest one for each way in which it was kept."""
 
     def add(self, finding: ProbeVerdict, example: Example) -> None:
         """Adds a finding."""
-        if finding.kept:
-            self.kept += 1
-        else:
-            self.broken += 1
-            way = self.ways.get(finding.text)
-            if way is None or example.size < way.size:
-                self.ways[finding.text] = example
-        first_broken = not finding.kept and self.broken == 1
-        same_kind = finding.kept == (self.broken == 0)
-        if first_broken or (same_kind and example.size < self.example.size):
-            self.example = example
+        self.kept += finding.kept
+        self.broken += not finding.kept
+        ways = self._good if finding.kept else self.ways
+        ways[finding.text] = min(ways.get(finding.text, example), example, key=attrgetter("size"))
+
+    @property
+    def example(self) -> Example:
+        """The shortest conversation that breaks the rule, or else the shortest that keeps it; the first of equal ones."""
+        return min((self.ways or self._good).values(), key=attrgetter("size", "number"))
 
     def row(self) -> Json:
         """Returns the tally for JSON."""
@@ -161,7 +160,7 @@ class Report:
         octets = done.talk.octets
         lines = tuple(done.conversation(finding).lines)
         example = Example(done.plan.number, finding.text, lines, bytes(octets["client"]), bytes(octets["server"]))
-        self.rules.setdefault(finding.rule, RuleTally(finding.rule, example)).add(finding, example)
+        self.rules.setdefault(finding.rule, RuleTally(finding.rule)).add(finding, example)
 
     @property
     def broken(self) -> list[RuleTally]:

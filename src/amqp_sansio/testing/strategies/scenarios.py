@@ -83,12 +83,12 @@ class _Scene(Voice):
         self.in_tx = False
         self._asked = ""
 
-    def add(self, step: Step) -> None:
-        self.told(step)
+    def told(self, step: Step) -> None:
+        super().told(step)
         self.steps.append(step)
 
     def client(self, said: Command, payload: Payload | None = None) -> None:
-        self.add(self.step("client", said, header=payload and payload.header, body=payload and payload.body))
+        self.told(self.step("client", said, header=payload and payload.header, body=payload and payload.body))
         if isinstance(said, queue.Query):
             self._asked = said.queue or ""
 
@@ -99,8 +99,7 @@ class _Scene(Voice):
 
     def answer(self) -> None:
         """Completes all commands as the broker, and delivers what it may."""
-        for step in self.feedback("server"):
-            self.add(step)
+        self.heard(self.feedback("server"))
         for name in sorted(self.subscribed):
             while self.queues[name]:
                 self._deliver(name, self.queues[name].popleft())
@@ -108,7 +107,7 @@ class _Scene(Voice):
     def _deliver(self, name: str, payload: Payload) -> None:
         self.unsettled.append(self.halves["server"].next_id)
         header = payload.addressed(name, "").header
-        self.add(self.step("server", message.Transfer(name, 0, 0), header=header, body=payload.body))
+        self.told(self.step("server", message.Transfer(name, 0, 0), header=header, body=payload.body))
 
     def act(self, action: str, number: int, payload: Payload) -> None:
         """Performs an action, where possible."""
@@ -165,8 +164,7 @@ def scenarios(draw: st.DrawFn, *, max_size: int = 10, setting: Setting | None = 
     the priorities.  At most `max_size` actions.
     """
     scene = _Scene(setting or Setting())
-    for step in opening("work", scene):
-        scene.add(step)
+    scene.heard(opening("work", scene))
     opened = len(scene.steps)
     actions = draw(
         st.lists(st.tuples(st.integers(0, len(ACTIONS) - 1), st.integers(0, 5)), max_size=max_size)
@@ -177,12 +175,11 @@ def scenarios(draw: st.DrawFn, *, max_size: int = 10, setting: Setting | None = 
         scene.answer()
     for action, number in actions:
         scene.act(ACTIONS[action], number, draw(_PAYLOADS) if ACTIONS[action] == "publish" else _EMPTY)
-    scene.add(scene.step("client", s.Detach(scene.setting.session)))
-    scene.add(scene.step("server", s.Detached(scene.setting.session, 0)))
+    scene.told(scene.step("client", s.Detach(scene.setting.session)))
+    scene.told(scene.step("server", s.Detached(scene.setting.session, 0)))
     closing = ConnectionVoice(scene.setting)
     for word in ("client:connection.close", "server:connection.close-ok"):
-        for step in closing.say(word):
-            scene.add(step)
+        scene.heard(closing.say(word))
     return Conversation("scenario", scene.steps, opened)
 
 
