@@ -11,6 +11,7 @@ from typing import Final, Self
 
 import trio
 
+from amqp_sansio.adapters.trio.nurseries import hidden_nursery
 from amqp_sansio.adapters.trio.wire import Line, Wire, settled
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.awaited import AwaitedConnection
@@ -81,21 +82,15 @@ class BaseConnection(AwaitedConnection[C]):
         self._client.enter()
         # Shielded, so that a cancelled block can still close the connection, and no frame breaks off in the middle.
         background = self._background = trio.CancelScope(shield=True)
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._run_in, background)
-                try:
-                    await self._line.wait(self._client.opened)
-                    yield
-                finally:
-                    with trio.CancelScope(shield=True):
-                        await self.close()
-                    background.cancel()
-        except BaseExceptionGroup as group:
-            # `_run` raises nothing, so a single exception is that of the user's block: re-raise it as it was.
-            if len(group.exceptions) == 1:
-                raise group.exceptions[0] from group.exceptions[0].__cause__
-            raise
+        async with hidden_nursery() as nursery:
+            nursery.start_soon(self._run_in, background)
+            try:
+                await self._line.wait(self._client.opened)
+                yield
+            finally:
+                with trio.CancelScope(shield=True):
+                    await self.close()
+                background.cancel()
 
     async def _stop(self) -> None:
         if self._background is not None:

@@ -25,6 +25,7 @@ from amqp_sansio.adapters.base_server import (
     G,
 )
 from amqp_sansio.adapters.settings import check_settings
+from amqp_sansio.adapters.trio.nurseries import hidden_nursery
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import Host, load
 from amqp_sansio.kernel.timers import AT_ONCE
@@ -150,7 +151,7 @@ class _Socket(BaseSocket[G]):
         """Runs until the socket is to be closed."""
         try:
             with self._scope:
-                async with self._stream, trio.open_nursery() as nursery:
+                async with self._stream, hidden_nursery() as nursery:
                     nursery.start_soon(self._read)
                     await self._write()
                     nursery.cancel_scope.cancel()
@@ -249,7 +250,7 @@ async def serve(
     server.address = (str(found[0]), int(found[1]))
 
     try:
-        async with trio.open_nursery() as nursery:
+        async with hidden_nursery() as nursery:
             nursery.start_soon(server.turns)
             for each in secured:
                 nursery.start_soon(server.listen, each, nursery)
@@ -261,10 +262,5 @@ async def serve(
                         await each.aclose()
                     await server.end()
                 nursery.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        # A single exception is what the block or the host raised: re-raise it as it was.
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from group.exceptions[0].__cause__
-        raise
     finally:
         server._hear_out()

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import trio
 
+from amqp_sansio.adapters.trio.nurseries import hidden_nursery
 from amqp_sansio.conversation.base_client import BaseClient
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors.checks import check_timeout
@@ -162,7 +163,7 @@ class Wire:
         self._client.tick(trio.current_time())
         try:
             with self._scope:
-                async with trio.open_nursery() as nursery:
+                async with hidden_nursery() as nursery:
                     nursery.start_soon(self._read)
                     nursery.start_soon(self._keep_time)
                     await self._write()
