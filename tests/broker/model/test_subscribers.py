@@ -80,7 +80,7 @@ def test_browsers_that_look_again_are_notified_once() -> None:
 def test_nobody_is_in_a_new_rank() -> None:
     rank = Rank(-3)
     assert (rank.priority, rank.consumers) == (-3, 0)
-    assert [len(each) for each in (rank.taking, rank.selecting, rank.resting, rank.small.consumers)] == [0] * 4
+    assert [len(each) for each in (rank.taking, rank.selecting, rank.resting, rank.small)] == [0] * 4
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 50)), max_size=60), st.lists(st.integers(0, 50), max_size=8))
@@ -92,7 +92,7 @@ def test_the_largest_credit_is_found_if_it_is_enough(said: list[tuple[int, int]]
         small.forget(sinks[number])
         credit.pop(sinks[number], None)
         if octets:
-            small.add(sinks[number], octets)
+            small.note(sinks[number], -octets)
             credit[sinks[number]] = octets
     queue = Queue("q")
     for size in sizes:
@@ -101,4 +101,4 @@ def test_the_largest_credit_is_found_if_it_is_enough(said: list[tuple[int, int]]
         if found is not None:
             assert isinstance(found, Sink)
             assert credit.pop(found) >= max([size, *credit.values()])
-    assert small.consumers.keys() == credit.keys()
+    assert small._noted.keys() == credit.keys()

@@ -91,6 +91,12 @@ class VirtualHost(HostMessages):
         used = self.users or self.queues or self.coordinator.branches
         return not used and self.exchanges.keys() == PREDECLARED.keys()
 
+    def room(self, limit: str, asked: int) -> None:
+        """Raises Refused when a limit is less than what is asked for."""
+        value: int = getattr(self.limits, limit)
+        if asked > value:
+            raise Refused(conditions.LIMIT, limit=limit, value=value, why=f"there would be {asked}")
+
     # --- exchanges --------------------------------------------------------------------------------------------------------
 
     def declare_exchange(
@@ -133,7 +139,7 @@ class VirtualHost(HostMessages):
         alternate = self._alternate(alternate_exchange, conditions.EXCHANGE_DECLARE_NO_ALTERNATE)
         for name in arguments or ():
             raise Refused(conditions.EXCHANGE_DECLARE_ARGUMENT, exchange=exchange, argument=name)
-        self._room("exchanges", self.limits.exchanges, len(self.exchanges) + 1)
+        self.room("exchanges", len(self.exchanges) + 1)
         made = kind(exchange, durable, auto_delete, alternate)
         self.exchanges[exchange] = made
         if alternate is not None:
@@ -192,9 +198,9 @@ class VirtualHost(HostMessages):
         asked = read_binding_arguments(given, self.limits) if given else UNFILTERED
         octets = octets_of(given)
         words = to.words(key, given)
-        self._room("bindings", self.limits.bindings, self.bindings + 1)
-        self._room("binding_words", self.limits.binding_words, self.binding_words + words)
-        self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
+        self.room("bindings", self.bindings + 1)
+        self.room("binding_words", self.binding_words + words)
+        self.room("argument_octets", self.argument_octets + octets)
         filter = BindingFilter(asked.selector, self.selectable, bound if asked.no_local else None) if asked.filters else None
         to.bind(bound, key, given, filter)
         self.bindings += 1
@@ -278,8 +284,8 @@ class VirtualHost(HostMessages):
         given = Map(arguments or {})
         asked = read_queue_arguments(given, self.limits)
         octets = octets_of(given)
-        self._room("queues", self.limits.queues, len(self.queues) + 1)
-        self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
+        self.room("queues", len(self.queues) + 1)
+        self.room("argument_octets", self.argument_octets + octets)
         auto_delete = auto_delete or asked.deleted_with_owner or asked.linger > 0
         made = Queue(
             queue,
@@ -345,8 +351,8 @@ class VirtualHost(HostMessages):
             conditions.SUBSCRIBE_OWNED,
         )
         if browses(consumer):
-            self._room("browsers", self.limits.browsers, found.browsers + 1)
-        self._room("consumer_priorities", self.limits.consumer_priorities, found.ranks_with(consumer.priority))
+            self.room("browsers", found.browsers + 1)
+        self.room("consumer_priorities", found.ranks_with(consumer.priority))
         found.subscribe(consumer)
         self._lingering.stop(found)
         return found
@@ -527,10 +533,6 @@ class VirtualHost(HostMessages):
 
     def _other_type(self, found: Exchange, type_: str) -> None:
         raise Refused(conditions.EXCHANGE_DECLARE_OTHER_TYPE, exchange=found.name, has=found.TYPE, type=type_)
-
-    def _room(self, limit: str, value: int, asked: int) -> None:
-        if asked > value:
-            raise Refused(conditions.LIMIT, limit=limit, value=value, why=f"there would be {asked}")
 
 
 def _free(queue: Queue, owner: Owner | None) -> bool:

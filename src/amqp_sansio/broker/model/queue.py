@@ -640,7 +640,7 @@ class Dispatcher:
             if head is not None:
                 if rank.taking:
                     return rank
-                if rank.small.consumers and (consumer := rank.small.largest(head)) is not None:
+                if self._too_small and (consumer := rank.small.largest(head)) is not None:
                     del self._too_small[consumer]
                     rank.taking[consumer] = None
                     return rank
@@ -699,6 +699,6 @@ class Dispatcher:
         queue.put_back(entry)
         self.changed = changed
         if consumer.octets_left is not None and consumer in self.consumers:
-            rank.small.add(consumer, consumer.octets_left)
+            rank.small.note(consumer, -consumer.octets_left)
             self._too_small[consumer] = None
         return 0

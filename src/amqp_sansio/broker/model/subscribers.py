@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
+from amqp_sansio.kernel.timers import Agenda
+
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message, QueueEntry
     from amqp_sansio.broker.model.queue import Queue
@@ -212,38 +214,20 @@ class Rank:
         """Consumers without a cursor whose octets were too few for the head."""
 
 
-class SmallCredit:
-    """Consumers that refused a message because their octets were too few, the largest credit first."""
+class SmallCredit(Agenda["Consumer"]):
+    """Consumers that refused a message because their octets were too few, the largest credit first.
 
-    __slots__ = ("_heap", "_last", "consumers")
+    What an agenda has as a moment is the credit, negated.
+    """
 
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Consumer]] = []
-        self.consumers: Final[dict[Consumer, int]] = {}  # heap entries with another number are out of date
-        self._last = 0
-
-    def add(self, consumer: Consumer, octets: int) -> None:
-        """Adds a consumer with `octets` octets of credit."""
-        self._last += 1
-        self.consumers[consumer] = self._last
-        heappush(self._heap, (-octets, self._last, consumer))
-        if len(self._heap) > 2 * len(self.consumers) + 16:
-            self._heap = [each for each in self._heap if self.consumers.get(each[2]) == each[1]]
-            heapify(self._heap)
-
-    def forget(self, consumer: Consumer) -> None:
-        """Removes a consumer whose credit has changed, or that is gone."""
-        self.consumers.pop(consumer, None)
+    __slots__ = ()
 
     def largest(self, entry: QueueEntry) -> Consumer | None:
         """Removes and returns the consumer with the most octets, if they suffice for the message."""
-        while self._heap:
-            octets, number, consumer = self._heap[0]
-            true = self.consumers.get(consumer) == number
-            if true and consumer.size(entry) > -octets:
-                return None
-            heappop(self._heap)
-            if true:
-                del self.consumers[consumer]
-                return consumer
-        return None
+        if self.next is None:
+            return None
+        octets, _, consumer = self._heap[0]
+        if consumer.size(entry) > -octets:
+            return None
+        self.forget(consumer)
+        return consumer

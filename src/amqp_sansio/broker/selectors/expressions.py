@@ -361,30 +361,23 @@ class Arithmetic(Expression):
 def compute(operator: str, a: int | float, b: int | float) -> int | float | None:
     """Returns `a operator b` as in Java: exact numbers wrap at 64 bits and divide towards zero; None for division by zero."""
     if isinstance(a, float) or isinstance(b, float):
-        return _approximate(operator, float(a), float(b))
-    if operator == "+":
-        return _long(a + b)
-    if operator == "-":
-        return _long(a - b)
-    if operator == "*":
-        return _long(a * b)
+        a, b = float(a), float(b)
+    if operator == "/":
+        return _quotient(a, b)
+    found = a + b if operator == "+" else a - b if operator == "-" else a * b
+    return found if isinstance(found, float) else _long(found)
+
+
+def _quotient(a: int | float, b: int | float) -> int | float | None:
+    if isinstance(a, float) and b == 0:  # by IEEE 754; Python would raise
+        negative = (str(a)[0] == "-") != (str(b)[0] == "-")
+        return float("nan") if a == 0.0 or a != a else float("-inf") if negative else float("inf")
+    if isinstance(a, float):
+        return a / b
     if b == 0:
         return None
     quotient = abs(a) // abs(b)
-    return _long(quotient if (a < 0) == (b < 0) else -quotient)
-
-
-def _approximate(operator: str, a: float, b: float) -> float:
-    if operator == "+":
-        return a + b
-    if operator == "-":
-        return a - b
-    if operator == "*":
-        return a * b
-    if b == 0.0:  # by IEEE 754; Python would raise
-        negative = (str(a)[0] == "-") != (str(b)[0] == "-")
-        return float("nan") if a == 0.0 or a != a else float("-inf") if negative else float("inf")
-    return a / b
+    return _long(int(quotient if (a < 0) == (b < 0) else -quotient))
 
 
 def _long(number: int) -> int:

@@ -19,6 +19,7 @@ Deployed brokers take more than the specification's text has: a value on the lef
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from struct import pack, unpack
 from typing import Final, NamedTuple, TypeAlias
 from unicodedata import category
@@ -337,17 +338,16 @@ class _Parser:
         return Pattern(str(pattern.value), str(escape.value), pattern.at)
 
     def _sum(self) -> Expression:
-        first = self._product()
-        others: list[tuple[str, Expression]] = []
-        while operator := self._take("+", "-"):
-            others.append((operator.kind, self._product()))
-        return Arithmetic(first, tuple(others)) if others else first
+        return self._arithmetic(self._product, "+", "-")
 
     def _product(self) -> Expression:
-        first = self._signed()
+        return self._arithmetic(self._signed, "*", "/")
+
+    def _arithmetic(self, part: Callable[[], Expression], *operators: str) -> Expression:
+        first = part()
         others: list[tuple[str, Expression]] = []
-        while operator := self._take("*", "/"):
-            others.append((operator.kind, self._signed()))
+        while operator := self._take(*operators):
+            others.append((operator.kind, part()))
         return Arithmetic(first, tuple(others)) if others else first
 
     def _signed(self) -> Expression:

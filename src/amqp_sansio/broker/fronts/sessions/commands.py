@@ -42,9 +42,7 @@ def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> Non
     destination = command.destination or ""
     if destination in holder.consumers:
         raise Refused(conditions.SUBSCRIBE_TWICE, destination=destination)
-    most = holder.broker.limits.subscribers
-    if holder.host.subscribers >= most:
-        raise Refused(conditions.LIMIT, limit="subscribers", value=most, why=f"there would be {most + 1}")
+    holder.host.room("subscribers", holder.host.subscribers + 1)
     queue, modes = command.queue or "", (command.accept_mode or 0, command.acquire_mode or 0)
     asked = read_subscription_arguments(command.arguments, holder.broker.limits) if command.arguments else NOTHING_ASKED
     known = holder.session._subscribers.current.get(destination)

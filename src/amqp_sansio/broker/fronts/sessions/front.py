@@ -29,6 +29,7 @@ from amqp_sansio.broker.fronts.sessions.holder import (
 )
 from amqp_sansio.broker.journal import SessionLeft
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
+from amqp_sansio.broker.model.exchange import less, more
 from amqp_sansio.broker.model.message import Envelope, Intake, Message
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.transactions import Work
@@ -240,15 +241,11 @@ class Kept:
 
     def begins(self, key: SessionKey) -> None:
         """Counts a session that outlives its connection, even if there is no room."""
-        whose = key[:2]
-        self._counts[whose] = self._counts.get(whose, 0) + 1
+        more(self._counts, key[:2])
 
     def ends(self, key: SessionKey) -> None:
         """Stops counting a session that outlived its connection."""
-        whose = key[:2]
-        self._counts[whose] -= 1
-        if not self._counts[whose]:
-            del self._counts[whose]
+        less(self._counts, key[:2])
 
 
 # --- a kept session as a plain value --------------------------------------------------------------------------------------
@@ -313,10 +310,10 @@ def _restored(front: SessionFront, plain: Plain, rebuilding: Rebuilding) -> Sess
         if name in rebuilding.queues:
             host.declare_queue(name, exclusive=True, owner=holder.owner)
     failing = plain["failing"]
-    for destination, name, exclusive, *more in plain["consumers"]:
+    for destination, name, exclusive, *kept in plain["consumers"]:
         if name in rebuilding.queues:
             subscriber = session.subscribers[destination]
-            selector, priority, no_local, since = tuple(more) + _NOT_ASKED[len(more) :]
+            selector, priority, no_local, since = tuple(kept) + _NOT_ASKED[len(kept) :]
             asked = SubscriptionArguments(None if selector is None else Selector(selector, host.limits), priority, no_local)
             begun = None if since is None else Since(since[0] - epoch, since[1])
             holder.consumers[destination] = SessionConsumer(holder, name, subscriber, exclusive, asked, begun)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
@@ -599,11 +600,11 @@ class SessionHolder(Holder):
 
     # --- deliveries to it -----------------------------------------------------------------------------------------------------
 
-    def completed(self, ids: RangeSet) -> None:
+    def completed(self, event: CommandsCompleted) -> None:
         """Handles completions of our commands: windows may open, and transfers without accept are settled."""
         unsettled = self.unsettled
         if unsettled:
-            for id in unsettled.among(ids):
+            for id in unsettled.among(event.ids):
                 if not unsettled[id].explicit:
                     self.settled(id)
             self.wake_more()
@@ -823,6 +824,14 @@ def execute(holder: SessionHolder, event: CommandReceived) -> None:
         holder.fail(event.id, ErrorCode.NOT_IMPLEMENTED, f"{command.VERB} is not implemented")
 
 
+_DOES: Final[dict[type[Event], Callable[[SessionHolder, Any], None]]] = {  # Any: each takes its own event
+    TransferReceived: publish,
+    CommandsCompleted: SessionHolder.completed,
+    CommandReceived: execute,
+}
+"""What a session does with the three events that every message causes."""
+
+
 # --- the sessions of a connection -----------------------------------------------------------------------------------------
 
 SESSION_FLOW: Final = "qpid.session_flow"
@@ -850,27 +859,14 @@ class SessionService(Service):
         return connection
 
     def act_on(self, event: Event) -> None:
-        """Handles an event; the three kinds that every message causes are tried first."""
-        kind = type(event)
-        if kind is TransferReceived:
-            assert isinstance(event, TransferReceived)
+        """Handles an event."""
+        does = _DOES.get(type(event))
+        if does is not None:
+            assert isinstance(event, TransferReceived | CommandsCompleted | CommandReceived)
             holder = self.holders.get(event.session)
             if holder is not None and not holder.ended:
-                publish(holder, event)
-        elif kind is CommandsCompleted:
-            assert isinstance(event, CommandsCompleted)
-            holder = self.holders.get(event.session)
-            if holder is not None and not holder.ended:
-                holder.completed(event.ids)
-        elif kind is CommandReceived:
-            assert isinstance(event, CommandReceived)
-            holder = self.holders.get(event.session)
-            if holder is not None and not holder.ended:
-                execute(holder, event)
-        else:
-            self._act(event)
-
-    def _act(self, event: Event) -> None:
+                does(holder, event)
+            return
         match event:
             case AttachRequested():
                 self.front.attach(self, event)
