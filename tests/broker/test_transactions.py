@@ -7,6 +7,7 @@ from collections.abc import Callable
 import attrs
 import pytest
 from tests.broker.branches import ME, XID, YOU, Stage, started, with_work
+from tests.broker.model import things
 from tests.broker.restarts import declared, stored
 from tests.broker.restarts import say as say_all
 from tests.steps import steps
@@ -14,6 +15,7 @@ from tests.tables.branch_cells import EXPECTED, Expected
 
 from amqp_sansio.broker.conditions import LIMIT, Refused
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS, code_of
+from amqp_sansio.broker.fronts.sessions.holder import Unsettled
 from amqp_sansio.broker.journal import (
     BranchDecided,
     BranchEnded,
@@ -24,10 +26,21 @@ from amqp_sansio.broker.journal import (
     QueueDeleted,
 )
 from amqp_sansio.broker.model.message import ACQUIRED, GONE
+from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import SESSION, Owner
-from amqp_sansio.broker.transactions import HEURISTICS, Branch, InDoubtBranch, Work, standing, xid_of
+from amqp_sansio.broker.transactions import (
+    HEURISTICS,
+    SPARE_RANGES,
+    Branch,
+    InDoubtBranch,
+    ProvisionalAccepts,
+    Work,
+    standing,
+    xid_of,
+)
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.codes import XaStatus
@@ -821,3 +834,44 @@ def test_every_fault_of_the_table_is_a_row_of_the_errors_of_the_model() -> None:
             assert (column.rule, column.spec, column.qpid) == (
                 cell.answer.rule, cell.answer.spec, cell.answer.qpid,
             )  # fmt: skip
+
+
+def provisional_accepts(*ids: int) -> ProvisionalAccepts:
+    """These ids, which no open transaction has accepted."""
+    found, q = ProvisionalAccepts(), Queue("q")
+    for id in ids:
+        entry = q.put(things.message(body=b"%d" % id))
+        q.acquire(entry)
+        found[id] = Unsettled(entry, True, True)
+    return found
+
+
+def texts(found: ProvisionalAccepts) -> list[bytes]:
+    return [entry.message.body for entry in found.entries()]
+
+
+def test_a_rollback_leaves_all_of_them_and_a_commit_those_that_were_not_accepted() -> None:
+    found = provisional_accepts(3, 5, 7)
+    found.accept(RangeSet.of(3, 7))
+    assert (found.accepted_ids(), texts(found)) == (RangeSet.of(3, 7), [b"3", b"7"])
+    found.rollback()
+    assert (found.accepted_ids(), texts(found), sorted(found)) == (RangeSet(), [], [3, 5, 7])
+    found.accept(RangeSet.of(5))
+    found.commit()
+    assert (sorted(found), found.accepted_ids()) == ([3, 7], RangeSet())
+
+
+def test_what_comes_later_is_accepted_only_when_it_is_named_again() -> None:
+    found = provisional_accepts(3)
+    found.accept(RangeSet([(0, 0x7FFFFFF0)]))
+    found.commit()
+    found[9] = Unsettled(Queue("q").put(things.message()), True, True)
+    assert found.accepted_ids() == RangeSet()
+
+
+def test_ids_of_which_nothing_is_here_are_not_kept_without_end() -> None:
+    found = provisional_accepts(*range(0, 40, 2))
+    for number in range(1000):
+        found.accept(RangeSet.of(4 * number, 1_000_000 + 4 * number))
+        assert found.accepted.range_count <= 2 * len(found) + SPARE_RANGES
+    assert found.accepted_ids() == RangeSet.of(*range(0, 40, 4))

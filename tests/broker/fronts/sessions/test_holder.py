@@ -8,7 +8,6 @@ import attrs
 import pytest
 from tests.broker.harness import Client, World, blurt, bodies, done, front, refused, service
 from tests.broker.model import things
-from tests.broker.model.things import message as made
 from tests.broker.restarts import JOURNAL, again, consume, declared, publish, resumed, say, stored
 
 from amqp_sansio import ClientConfig, ServerConfig, Session
@@ -17,7 +16,6 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.holder import SessionConsumer, Since, Unsettled
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.transactions import SPARE_RANGES, ProvisionalAccepts
 from amqp_sansio.config import Accepted, Challenge, ErrorCodes, Profile, Rejected, ServerExchange
 from amqp_sansio.events import (
     CommandReceived,
@@ -447,47 +445,6 @@ def test_a_new_session_that_takes_the_name_of_a_kept_one_hears_why_it_ends(world
 
 
 ALL = RangeSet([(0, 0x7FFFFFF0)])
-
-
-def provisional_accepts(*ids: int) -> ProvisionalAccepts:
-    """These ids, which no open transaction has accepted."""
-    found, q = ProvisionalAccepts(), Queue("q")
-    for id in ids:
-        entry = q.put(made(body=b"%d" % id))
-        q.acquire(entry)
-        found[id] = Unsettled(entry, True, True)
-    return found
-
-
-def texts(found: ProvisionalAccepts) -> list[bytes]:
-    return [entry.message.body for entry in found.entries()]
-
-
-def test_a_rollback_leaves_all_of_them_and_a_commit_those_that_were_not_accepted() -> None:
-    found = provisional_accepts(3, 5, 7)
-    found.accept(RangeSet.of(3, 7))
-    assert (found.accepted_ids(), texts(found)) == (RangeSet.of(3, 7), [b"3", b"7"])
-    found.rollback()
-    assert (found.accepted_ids(), texts(found), sorted(found)) == (RangeSet(), [], [3, 5, 7])
-    found.accept(RangeSet.of(5))
-    found.commit()
-    assert (sorted(found), found.accepted_ids()) == ([3, 7], RangeSet())
-
-
-def test_what_comes_later_is_accepted_only_when_it_is_named_again() -> None:
-    found = provisional_accepts(3)
-    found.accept(ALL)
-    found.commit()
-    found[9] = Unsettled(Queue("q").put(made()), True, True)
-    assert found.accepted_ids() == RangeSet()
-
-
-def test_ids_of_which_nothing_is_here_are_not_kept_without_end() -> None:
-    found = provisional_accepts(*range(0, 40, 2))
-    for number in range(1000):
-        found.accept(RangeSet.of(4 * number, 1_000_000 + 4 * number))
-        assert found.accepted.range_count <= 2 * len(found) + SPARE_RANGES
-    assert found.accepted_ids() == RangeSet.of(*range(0, 40, 4))
 
 
 def taken(limits: BrokerLimits, messages: int) -> tuple[World, Client, Session, list[int]]:
