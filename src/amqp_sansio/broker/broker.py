@@ -510,12 +510,12 @@ class Broker:
         At the limit of virtual hosts, the broker first removes those that are empty and unused.
         """
         host = self._hosts.get(name)
-        if host is None and self.exists(name) and len(self._hosts) >= self.limits.virtual_hosts:
+        if host is not None or not self.exists(name):
+            return host
+        if len(self._hosts) >= self.limits.virtual_hosts:
             for idle in [each for each, kept in self._hosts.items() if kept.empty and each not in self._asked]:
                 del self._hosts[idle]
-        if host is None and self.exists(name) and len(self._hosts) < self.limits.virtual_hosts:
-            host = self._begin_host(name)
-        return host
+        return self._begin_host(name) if len(self._hosts) < self.limits.virtual_hosts else None
 
     def _begin_host(self, name: str) -> VirtualHost:
         config = self.config

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import attrs
+
 from amqp_sansio.broker.journal import (
     Bound,
     BranchDecided,
@@ -131,7 +133,7 @@ class HostLedger:
             return
         branch = self._branches[xid]
         if isinstance(operation, BranchDecided):
-            self._branches[xid] = BranchPrepared(self.name, xid, timeout=branch.timeout, began_by=branch.began_by)
+            self._branches[xid] = attrs.evolve(branch, published=(), accepted=())
             self.decided[xid] = operation.status
         else:
             del self._branches[xid], self._prepared_after[xid]
@@ -174,7 +176,7 @@ class HostLedger:
             (number, tuple([queue for queue in queues if gone.get(queue, 0) <= after])) for number, queues in branch.published
         ]
         accepted = [(queue, number) for queue, number in branch.accepted if gone.get(queue, 0) <= after]
-        return BranchPrepared(self.name, branch.xid, published, accepted, branch.timeout, branch.began_by)
+        return attrs.evolve(branch, published=published, accepted=accepted)
 
     def leave(self, queue: str, number: int) -> None:
         """Removes a message from a queue.  Raises KeyError when it is not there."""
@@ -212,7 +214,7 @@ class HostLedger:
 
 def _told_apart(q: QueueDeclared) -> QueueDeclared:
     """Normalises the exclusive flag: it only matters for queues that end with their owner; others lose their owner."""
-    return QueueDeclared(q.host, q.queue, q.alternate, q.exclusive and q.auto_delete, q.auto_delete, q.arguments)
+    return attrs.evolve(q, exclusive=q.exclusive and q.auto_delete)
 
 
 def _new(known: dict, key: object, value: object, what: str) -> None:  # type: ignore[type-arg]  # several kinds of dicts

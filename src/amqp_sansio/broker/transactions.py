@@ -303,10 +303,8 @@ class Coordinator:
 
     def end(self, owner: Owner, xid: Xid | None, suspend: bool = False, fail: bool = False) -> DtxAnswer:
         """Implements dtx.end: the session stops working on the branch, or (with `suspend`) pauses."""
-        key, branch = self._named(xid)
         both = table.END_SUSPEND_FAIL if suspend and fail else ""
-        verb = both or (table.END_SUSPEND if suspend else table.END_FAIL if fail else table.END)
-        return self._done(branch, owner, self._cell(branch, owner, verb, key))
+        return self._decide(xid, both or (table.END_SUSPEND if suspend else table.END_FAIL if fail else table.END), owner)
 
     def owner_ended(self, owner: Owner) -> None:
         """Handles the end of a session: its branches, including suspended ones, can only be rolled back.
@@ -323,25 +321,21 @@ class Coordinator:
 
     def prepare(self, xid: Xid | None) -> DtxAnswer:
         """Implements dtx.prepare: journals the branch and its work.  Raises Refused (506) when a queue has no room."""
-        key, branch = self._named(xid)
+        _, branch = self._named(xid)
         verb = table.PREPARE if branch is None or branch.work.published or branch.work.accepted else table.PREPARE_NOTHING
-        return self._done(branch, None, self._cell(branch, None, verb, key))
+        return self._decide(xid, verb)
 
     def commit(self, xid: Xid | None, one_phase: bool = False) -> DtxAnswer:
         """Implements dtx.commit: applies the work in one journal entry.  Raises Refused (506) when a queue has no room."""
-        key, branch = self._named(xid)
-        verb = table.COMMIT_ONE_PHASE if one_phase else table.COMMIT
-        return self._done(branch, None, self._cell(branch, None, verb, key))
+        return self._decide(xid, table.COMMIT_ONE_PHASE if one_phase else table.COMMIT)
 
     def rollback(self, xid: Xid | None) -> DtxAnswer:
         """Implements dtx.rollback: drops the publishes, and returns accepted messages to their queues."""
-        key, branch = self._named(xid)
-        return self._done(branch, None, self._cell(branch, None, table.ROLLBACK, key))
+        return self._decide(xid, table.ROLLBACK)
 
     def forget(self, xid: Xid | None) -> int:
         """Implements dtx.forget: the manager knows the decision about the branch.  Returns the number of the journal entry."""
-        key, branch = self._named(xid)
-        return self._done(branch, None, self._cell(branch, None, table.FORGET, key)).journal
+        return self._decide(xid, table.FORGET).journal
 
     def recover(self, octets: int | None = None, identity: str | None = None) -> tuple[Xid, ...]:
         """Implements dtx.recover: returns branches that are prepared or decided by an administrator, in order of prepares.
@@ -458,6 +452,11 @@ class Coordinator:
             raise Refused(NO_XID)
         key = key_of(xid)
         return key, self.branches.get(key)
+
+    def _decide(self, xid: Xid | None, verb: str, owner: Owner | None = None) -> DtxAnswer:
+        """Does what the session says about a branch, and returns the answer."""
+        key, branch = self._named(xid)
+        return self._done(branch, owner, self._cell(branch, owner, verb, key))
 
     def _cell(self, branch: Branch | None, owner: Owner | None, verb: str, key: XidKey) -> Cell:
         state = standing(branch, owner)

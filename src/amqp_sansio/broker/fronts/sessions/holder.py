@@ -169,7 +169,8 @@ class SessionConsumer:
                 entry.message.envelope.empty_body,
             )
         except LimitError:  # too much is kept for replay, until the client confirms some of it
-            holder.hold_for_replay(self)
+            holder.held_by_replay[self] = None
+            holder.wait_for_replay()
             return False
         except NoCredit as lacking:
             self.octets_left = lacking.available if lacking.unit == "byte" else None
@@ -646,11 +647,6 @@ class SessionHolder(Holder):
                 consumer.wake()
                 room -= 1
                 self.host.wakeable[self.wake_more] = None
-
-    def hold_for_replay(self, consumer: SessionConsumer) -> None:
-        """Suspends a consumer until the client has confirmed some of what is kept for replay."""
-        self.held_by_replay[consumer] = None
-        self.wait_for_replay()
 
     def wait_for_replay(self) -> None:
         """Asks for a call of `replay_freed` once the client has confirmed some of what is kept for replay."""
