@@ -74,9 +74,9 @@ def test_what_waits_happens_in_the_order_of_the_entries_and_then_of_asking() -> 
     journal.after(three, lambda: happened.append("3"))
     journal.after(two, lambda: happened.append("2b"))
     journal.take()
-    assert (happened, journal.pending) == ([], 3)
+    assert (happened, journal.last - journal.done) == ([], 3)
     journal.journalled(two)
-    assert (happened, journal.pending) == (["1", "2a", "2b"], 1)
+    assert (happened, journal.last - journal.done) == (["1", "2a", "2b"], 1)
     journal.journalled(two)
     journal.journalled(one)
     assert happened == ["1", "2a", "2b"]

@@ -287,10 +287,5 @@ class Journal:
         else:
             self._waiting.setdefault(number, []).append(then)
 
-    @property
-    def pending(self) -> int:
-        """The number of entries that were written and are not journalled yet."""
-        return self.last - self.done
-
     def __repr__(self) -> str:
         return f"<Journal: {self.last} written, {self._taken} taken, {self.done} journalled>"

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
-from tests.broker.model.things import message
+from tests.broker.model.things import following, message
 
 from amqp_sansio.broker.model import message as entries
 from amqp_sansio.broker.model.message import ACQUIRED, AVAILABLE, GONE, HELD, QueueEntry
@@ -138,7 +138,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         expected = self.next_by_level(self.seen)
-        entry = self.cursor.next()
+        entry = following(self.cursor)
         assert entry is (expected.entry if expected else None)
         if expected:
             self.seen[expected.level] = self.model.index(expected)
@@ -154,7 +154,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(many=st.integers(1, 4))
     def look_again(self, many: int) -> None:
         for _ in range(many):
-            entry = self.again.next()
+            entry = following(self.again)
             held = {each.level for each in self.model if each.state == HELD}
             fresh = [each for each in self.model if each.state == AVAILABLE and each.fresh]
             missed = [each.level for each in fresh if each.level not in held]

@@ -8,7 +8,7 @@ from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.fronts.sessions.front import Reception
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.model.message import Intake, Message, QueueEntry
+from amqp_sansio.broker.model.message import Cursor, Intake, Message, QueueEntry
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.spec.message import Transfer
@@ -105,6 +105,15 @@ def publish(host: VirtualHost, exchange: str, key: str, body: bytes = b"", expli
     routed = host.route(host.destination(exchange), sent, explicit)
     host.enqueue(sent, routed.queues)
     return routed
+
+
+def following(cursor: Cursor) -> QueueEntry | None:
+    """The next message that a cursor has not seen, which it then has; None when there is none now."""
+    found = cursor.peek()
+    if found is None:
+        return None
+    cursor.see(*found)
+    return found[1]
 
 
 def bodies(queue: Queue) -> list[bytes]:

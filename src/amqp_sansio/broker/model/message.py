@@ -269,14 +269,8 @@ class QueueEntry:
         self.redelivered = message.envelope.redelivered
         """Whether another subscriber may have had the message before."""
 
-    @property
-    def header(self) -> bytes:
-        """The header as it must be delivered now, in the form of the publisher's family."""
-        envelope = self.message.envelope
-        return envelope.redelivered_header if self.redelivered else envelope.header
-
     def header_in(self, form: Form) -> bytes:
-        """Returns that header in the form of a family; in the publisher's own, the octets unchanged."""
+        """Returns the header as it must be delivered now, in a family's form; in the publisher's own, the octets unchanged."""
         envelope = self.message.envelope
         if envelope.form is form and not self.redelivered:
             return envelope.header
@@ -426,15 +420,6 @@ class Cursor:
             entry = line.after(entry.position)
         if released is not None and (entry is None or released.position < entry.position):
             return released
-        return entry
-
-    def next(self) -> QueueEntry | None:
-        """Returns the next message and marks it as seen; None when there is none now."""
-        found = self.peek()
-        if found is None:
-            return None
-        level, entry = found
-        self.see(level, entry)
         return entry
 
     def see(self, level: int, entry: QueueEntry) -> None:
