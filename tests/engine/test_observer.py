@@ -775,8 +775,8 @@ def test_a_snapshot_names_its_dialect_and_the_recognised_one() -> None:
 def test_a_later_version_is_refused_by_both_numbers() -> None:
     state, records = Observer().snapshot()
     assert isinstance(state, tuple)
-    with pytest.raises(DecodeError, match="its version is 3, this library reads 1 and 2"):
-        Observer.restore(((state[0], 3, *state[2:]), records))
+    with pytest.raises(DecodeError, match="its version is 4, this library reads 1 to 3"):
+        Observer.restore(((state[0], 4, *state[2:]), records))
 
 
 OCTETS = [

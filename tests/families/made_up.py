@@ -63,11 +63,6 @@ class LineReader(Reader):
 
     def __init__(self, limits: Limits, max_frame_size: int, offset: int) -> None:
         super().__init__(limits, max_frame_size, False, offset)
-        self._queue: Final[deque[Assembly | Malformed]] = deque()
-
-    @property
-    def queue(self) -> deque[Assembly | Malformed]:
-        return self._queue
 
     def _plausible_at(self, octets: bytes, at: int) -> bool:
         return octets[at : at + 2] == b"\0\0" and octets[at + 6] < 2
@@ -75,21 +70,12 @@ class LineReader(Reader):
     def _find(self, octets: bytes, start: int) -> tuple[int, int]:
         return find_lines(octets, start, 1, self._ended)
 
-    def _unfinished_units(self) -> list[int]:
-        return []
-
-    def opened(self) -> None:
-        pass
-
     def forget(self, channel: int) -> None:
         pass
 
-    def break_off(self) -> bool:
-        return False
-
     def next(self) -> Assembly | Malformed | None:
-        if self._queue:
-            return self._queue.popleft()
+        if self.queue:
+            return self.queue.popleft()
         if self.dead or not self.ready() or (self.searching and not self._search()):
             return None
         at = self.position
@@ -100,7 +86,7 @@ class LineReader(Reader):
         start, frame = self.offset, self.buffer[at : at + size]
         if size <= HEAD or size > self.max_frame_size or frame[-1] != END:
             self._die(Malformed("line.frame", "not a frame", CONNECTION_SCOPE, channel, start, True))
-            return self._queue.popleft()
+            return self.queue.popleft()
         self.position += size
         self.frames += 1
         self._needed = HEAD

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.steps import assert_linear
 
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.wire.framing import COMMAND, CONTROL, Assembly, Malformed
+from amqp_sansio.wire.framing import AHEAD, COMMAND, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.method_frames import FRAME_MAX_SIZE, GUESSED, frame_content, frame_method, put_frame
-from amqp_sansio.wire.method_reader import AHEAD, DeliveryConsumers, MethodReader, Reads, cut_content, cut_deliveries, wanted
+from amqp_sansio.wire.method_reader import DeliveryConsumers, MethodReader, Reads, cut_content, cut_deliveries, wanted
 
 PUBLISH = bytes.fromhex("003c0028") + b"\0\0\0\0\0"
 ACK = bytes.fromhex("003c0050") + bytes(9)

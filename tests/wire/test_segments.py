@@ -38,7 +38,6 @@ from amqp_sansio.wire.framing import BODY, COMMAND, CONTROL, HEADER, Assembly, M
 from amqp_sansio.wire.segments import (
     SEGMENTATION,
     OneRange,
-    OpeningAssembler,
     SegmentReader,
     alone_next,
     check_header,
@@ -419,7 +418,7 @@ def test_small_frames_do_not_cost_an_object_each() -> None:
     for _ in range(1000):
         reader.receive(frame(0x04, BODY, b"ab") * 10)
         drain(reader)
-    partial = reader.assembler.open[1 << 4 | 1]
+    partial = reader._open[1 << 4 | 1]
     assert len(partial._parts) <= 2
     reader.receive(frame(0x05, BODY, b"!"))
     assert only(drain(reader)).body == b"x" + b"ab" * 10000 + b"!"
@@ -535,7 +534,8 @@ def test_its_reader_is_one_of_a_side_of_the_conversation(strict: bool) -> None:
     reader = SEGMENTATION.reader(DEFAULT_LIMITS, 5000, strict=strict, carries=lambda *_: True, offset=8, opening=True)
     assert isinstance(reader, SegmentReader)
     assert (reader.tolerant, reader.strict, reader.max_frame_size, reader.offset) == (False, strict, 5000, 8)
-    assert isinstance(reader.assembler, OpeningAssembler)
+    reader.receive(frame(0x0B, COMMAND, bytes(8), channel=1))
+    assert [unit.rule for unit in drain(reader) if isinstance(unit, Malformed)] == ["connection.handshake"]
 
 
 def test_codes_of_a_segment() -> None:

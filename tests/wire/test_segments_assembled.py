@@ -11,7 +11,7 @@ from tests.wire.pieces import rules as rules_and_codes
 
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.wire.framing import BODY, COMMAND, CONTROL, HEADER, Assembly, Malformed
-from amqp_sansio.wire.segments import Assembler, SegmentReader
+from amqp_sansio.wire.segments import SegmentReader
 
 TRANSFER = bytes.fromhex("040101000700000100")
 HEARTBEAT = bytes.fromhex("010a0000")
@@ -20,18 +20,20 @@ SYNC = bytes.fromhex("030101000000")
 
 
 class Fed:
-    """An assembler that is given frames as (flags, kind, payload) on one channel, each 100 octets behind the one before."""
+    """A reader that is given frames as (flags, kind, payload) on one channel, each 100 octets behind the one before."""
 
     def __init__(self, *, tolerant: bool = False, strict: bool = False, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.assembler = Assembler(limits, tolerant, strict, lambda class_code, code: (class_code, code) == (4, 1))
+        self.reader = SegmentReader(
+            limits, 65535, tolerant, strict=strict, carries=lambda class_code, code: (class_code, code) == (4, 1)
+        )
         self.at = 0
 
     def give(self, flags: int, kind: int, payload: bytes = b"", channel: int = 1) -> list[Assembly | Malformed]:
         track = 0 if kind == CONTROL else 1
-        whole = self.assembler.frame(flags, kind, track, channel, self.at, payload)
+        whole = self.reader._frame(flags, kind, track, channel, self.at, payload)
         self.at += 100
-        found = list(self.assembler.queue)
-        self.assembler.queue.clear()
+        found = list(self.reader.queue)
+        self.reader.queue.clear()
         return [*found, whole] if whole is not None else found
 
 
@@ -42,7 +44,7 @@ def rules(found: list[Assembly | Malformed]) -> list[str]:
 def test_a_command_in_one_frame_is_handed_back_at_once() -> None:
     fed = Fed()
     assert fed.give(0x0F, COMMAND, SYNC) == [Assembly(1, 1, COMMAND, SYNC, None, None, 0, 12 + len(SYNC))]
-    assert not fed.assembler.open
+    assert not fed.reader._open
 
 
 def test_segments_of_several_frames_are_joined() -> None:
@@ -56,7 +58,7 @@ def test_segments_of_several_frames_are_joined() -> None:
     (whole,) = last
     assert isinstance(whole, Assembly)
     assert (whole.payload, whole.header, whole.body, whole.start, whole.end) == (BARE_TRANSFER, b"h1h2h3", b"b1b2", 0, 614)
-    assert fed.assembler.held == 0
+    assert fed.reader.held == 0
 
 
 def test_channels_and_tracks_do_not_meet() -> None:
@@ -122,23 +124,23 @@ def test_limit_assembly_octets(octets: int, good: bool) -> None:
     fed = Fed(limits=Limits(assembly_octets=len(BARE_TRANSFER) + 10))
     fed.give(*BEGUN)
     assert rules(fed.give(0x07, BODY, b"x" * octets)) == (["assembly"] if good else ["limits.assembly_octets"])
-    assert fed.assembler.held == 0
+    assert fed.reader.held == 0
 
 
 def test_forgetting_passes_over_the_rest_and_concluding_hands_out_what_there_is() -> None:
     fed = Fed()
     fed.give(*BEGUN)
     fed.give(*IN_BODY)
-    fed.assembler.forget(1)
-    assert fed.assembler.held == 0
+    fed.reader.forget(1)
+    assert fed.reader.held == 0
     assert fed.give(0x05, BODY, b"rest") == []
-    assert not fed.assembler.open
+    assert not fed.reader._open
     fed.give(*BEGUN)
-    (ended,) = fed.assembler.conclude(1)
+    (ended,) = fed.reader.conclude(1)
     assert (ended.payload, ended.complete, ended.unended) == (BARE_TRANSFER, False, False)
     fed.give(*BEGUN)
     fed.give(0x03, HEADER, b"h")
-    (ended,) = fed.assembler.conclude(None)
+    (ended,) = fed.reader.conclude(None)
     assert (ended.header, ended.complete, ended.unended) == (b"h", True, True)
 
 
@@ -185,4 +187,4 @@ def test_a_stranger_makes_us_hold_one_small_control_at_most(
         drain(reader)
         assert reader.held <= LIMITS.handshake_octets
         assert reader.buffered == 0
-        assert len(reader.assembler.open) <= 1
+        assert len(reader._open) <= 1

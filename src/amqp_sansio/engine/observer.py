@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
@@ -36,10 +36,12 @@ T = TypeVar("T")
 
 _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The version of the format of snapshots; the first one had no number."""
 _LACKING: Final[Mapping[str, Mapping[str, object]]] = {"ConsumerTags": {"changes": 0}, "Limits": attrs.asdict(DEFAULT_LIMITS)}
 """See `Loader`; a snapshot lacks the limits that were added after it."""
+_FORMER: Final = {"open": "_open", "_queue": "queue", "_held": "held", "_passed": "passed"}
+"""How readers called their attributes up to version 2, when an object of its own, their `assembler`, had some of them."""
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Found
 """One item of a stream.  Found: the framing of its frames, where several were possible."""
@@ -224,7 +226,7 @@ class Ear:
     def cut(self) -> Cut | None:
         """See `Reader.cut_run`.  It only reads frames like earlier ones, to which no doubt applies."""
         reader = self.reader
-        if reader is None or self.state != FRAMES or not reader.known:
+        if reader is None or self.state != FRAMES or not reader.known or not reader.ready():
             return None
         run = reader.cut_run(self.framing.largest, 1)
         return run[0] if run else None
@@ -696,8 +698,7 @@ class Observer:
             return made._checker.carries(class_code, code)
 
         state = _loader(made._checker, made._dialects, carries).load(snapshot)
-        former = isinstance(state, tuple) and state[:1] != (VERSION,)
-        if not isinstance(state, tuple) or len(state) != (8 if former else 10):
+        if not isinstance(state, tuple) or len(state) not in (8, 10):
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         _, strict, late, eof, client_header, ears, witness, limits = state[-8:]
         if (
@@ -709,7 +710,7 @@ class Observer:
         ):
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         for ear in ears.values():
-            if former:
+            if len(state) == 8:  # version 1
                 ear.guess, ear.framing = None, framing
                 ear.plug(framing, carries)
             ear.forget()  # as when it was stored, whatever it knew how to remember then
@@ -734,7 +735,21 @@ def _framings(dialects: Sequence[Dialect[Codec]]) -> dict[str, object]:
 
 def _loader(checker: Checker, dialects: Sequence[Dialect[Codec]], carries: Carries) -> Loader:
     tables = {table.name: table for table in checker.TABLES}
-    return Loader(_classes(checker), tables, carries, _framings(dialects), _LACKING)
+    return Loader(_classes(checker), tables, carries, _framings(dialects), _LACKING, _renewed)
+
+
+def _renewed(records: tuple[Any, ...]) -> tuple[object, ...]:  # Any: those of a snapshot that may be forged
+    """Returns the objects of a snapshot with the attributes that readers have today."""
+    made: list[object] = []
+    for name, *given in records:
+        fields = dict(given)
+        if name in ("MethodReader", "SegmentReader"):
+            _, index = fields.pop("assembler", ("object", None))
+            fields |= {} if index is None else dict(records[index][1:])
+            fields = {_FORMER.get(field, field): value for field, value in fields.items()}
+            fields.setdefault("_opening", False)  # last, so that a snapshot of today is read and written in one order
+        made.append((name, *fields.items()))
+    return tuple(made)
 
 
 def _names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:
@@ -748,8 +763,8 @@ def _names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:
     _, first, *names = state
     if type(first) is not int:
         return first, first
-    if first != VERSION:
-        raise DecodeError("snapshot", 0, f"its version is {first}, this library reads 1 and {VERSION}")
+    if not 1 < first <= VERSION:
+        raise DecodeError("snapshot", 0, f"its version is {first}, this library reads 1 to {VERSION}")
     return names[0] or names[1], names[1]
 
 

@@ -67,7 +67,6 @@ from amqp_sansio.wire.segments import (
     FIRST_FRAME,
     FIRST_SEGMENT,
     FRAME_HEADER_SIZE,
-    Assembler,
     SegmentReader,
     alone_next,
 )
@@ -421,7 +420,7 @@ class SessionChecker(Checker):
 
     FAMILY: ClassVar[str] = "sessions"
     PARTS: ClassVar[tuple[type, ...]] = (
-        Assembler, AttachmentDialogue, ChannelWitness, ConnectionDialogue, Consumers, ContentClass, ContentWitness, Contents,
+        AttachmentDialogue, ChannelWitness, ConnectionDialogue, Consumers, ContentClass, ContentWitness, Contents,
         Credit, CreditBook, CreditWitness, Deliveries, Demarcation, DemarcationWitness, Grants, HandshakeWitness, Ids, Partial,
         SegmentReader, Settling, Staging, Subscription, Subscriptions, StreamWitness, Witness,
     )  # fmt: skip

@@ -95,7 +95,8 @@ class Dumper:
 class Loader:
     """Restores the objects.  Every callable becomes `callable_`.  Raises DecodeError for what no Dumper has written.
 
-    `lacking` are values of attributes that earlier versions of a class lacked, by the names of class and attribute.
+    `lacking` are values of attributes that earlier versions of a class lacked, by the names of class and attribute; `renew`
+    converts the written objects of earlier versions.
     """
 
     def __init__(
@@ -105,7 +106,9 @@ class Loader:
         callable_: Callable[..., object] | None,
         given: Mapping[str, object] = MappingProxyType({}),
         lacking: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+        renew: Callable[[Plain], Plain] = tuple,
     ) -> None:
+        self._renew: Final = renew
         self._given: Final = given
         self._lacking: Final = lacking
         self._classes: Final = classes
@@ -120,7 +123,7 @@ class Loader:
             root, records = plain
             if not isinstance(records, tuple):
                 raise TypeError("records")
-            self._records = records
+            self._records = self._renew(records)
             return self._value(root)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
             raise DecodeError("snapshot", 0, f"not a snapshot of this library: {error!r}") from error

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.limits import Limits
+from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 
 C = TypeVar("C")  # a command of a session, or a delivery of a channel; compiled code needs a bound
 
@@ -152,6 +152,8 @@ BETWEEN: Final = 2
 SKIPPING: Final = 3
 """The rest of a broken assembly is skipped, up to its end or to the next first frame."""
 
+AHEAD: Final = 64
+"""The most messages that are cut ahead of the one returned."""
 _SMALL: Final = 512
 """Smaller payloads are collected in one bytearray: an object for each would cost more than its octets."""
 
@@ -296,6 +298,7 @@ class Reader:
     * `tolerant` is for an observer, which gets broken-off assemblies as incomplete; otherwise they are dropped, and only
       reported as `Malformed`.
     * `offset` is the stream offset of its first octet.
+    * `opening` restricts the peer to a few controls on channel 0 until `opened` is called.
     * `buffer` and `position` are the octets at hand and the index of the first unread frame, always at a frame boundary.
 
     The cost is linear however the octets are split: the reader remembers what is missing of a frame (`_needed`), and looks at
@@ -305,7 +308,7 @@ class Reader:
     HEAD: ClassVar[int] = 0
     """Octets at the beginning of every frame that determine its size."""
 
-    def __init__(self, limits: Limits, max_frame_size: int, tolerant: bool, offset: int) -> None:
+    def __init__(self, limits: Limits, max_frame_size: int, tolerant: bool, offset: int, opening: bool = False) -> None:
         self.limits: Final = limits
         self.max_frame_size = max_frame_size
         self.tolerant: Final = tolerant
@@ -324,6 +327,14 @@ class Reader:
         self.ahead: list[Cut] = []  # the rest of a run, in reverse order
         self.trace: list[FrameCut] | None = None
         """On request, every frame read."""
+        self.queue: Final[deque[Assembly | Malformed]] = deque()
+        """What was found and not returned yet."""
+        self.held = 0
+        """Payload octets in incomplete units (limits.buffered_octets)."""
+        self.passed: dict[int, int] = {}
+        """Octets of frames skipped after something was broken off, by channel, since `take_passed`; none for an observer."""
+        self._open: Final[dict[int, Partial]] = {}  # incomplete units, by channel or by channel and track
+        self._opening = opening
         self.buffer = b""
         self.position = 0
         self._base = offset
@@ -334,11 +345,6 @@ class Reader:
         self._ended = False
 
     # --- implemented by each family -------------------------------------------------------------------------------------------
-
-    @property
-    def queue(self) -> deque[Assembly | Malformed]:
-        """What was found and not returned yet."""
-        raise NotImplementedError
 
     def next(self) -> Assembly | Malformed | None:
         """Returns the next complete unit or the violation in the next frame; None when more octets are needed."""
@@ -355,20 +361,8 @@ class Reader:
                 return thing
         return None
 
-    def break_off(self) -> bool:
-        """Breaks off what is incomplete, which `next` then returns (to an observer).  Returns False when there is nothing."""
-        raise NotImplementedError
-
     def forget(self, channel: int) -> None:
         """Drops what is incomplete on a channel, and skips the rest of it."""
-        raise NotImplementedError
-
-    def opened(self) -> None:
-        """Records that the connection is open: units of every channel may come from now on."""
-        raise NotImplementedError
-
-    def _unfinished_units(self) -> list[int]:
-        """Returns the current end of each incomplete unit."""
         raise NotImplementedError
 
     def _find(self, octets: bytes, start: int) -> tuple[int, int]:
@@ -386,32 +380,62 @@ class Reader:
     def _begin_search(self) -> None:
         """Prepares for the search after a gap: the next frame may continue a lost one."""
 
-    @property
-    def passed(self) -> Mapping[int, int]:
-        """Octets of frames skipped after something was broken off, by channel, since `take_passed`."""
-        return {}
+    def cut_run(self, head: int, most: int) -> list[Cut]:
+        """The fast path for contents: returns up to `most` messages of one channel that repeat known ones, until one needs the
+        general path.
+
+        `head` is how many octets of each body are wanted.  Empty when more octets are needed or the next unit is a different
+        one: then `next` reads the same octets with every check.  The caller has seen that as many are at hand as are needed
+        (`ready`).
+        """
+        return []
+
+    # --- what was found -------------------------------------------------------------------------------------------------------
+
+    def opened(self) -> None:
+        """Records that the connection is open: units of every channel may come from now on."""
+        self._opening = False
+
+    def break_off(self) -> bool:
+        """Breaks off what is incomplete, which `next` then returns (to an observer).  Returns False when there is nothing."""
+        under_way = sorted(self._open.values(), key=lambda each: each.start)
+        if self.tolerant:
+            self.queue.extend([partial.assembly(False) for partial in under_way if partial.state != SKIPPING])
+        self._open.clear()
+        self.held = 0
+        return bool(under_way)
 
     def take_passed(self) -> Mapping[int, int]:
         """Returns `passed` and resets it."""
-        return {}
-
-    def cut_run(self, head: int, most: int) -> list[Cut]:
-        """The fast path for contents: returns up to `most` messages that repeat known ones, until one needs the general path.
-
-        `head` is how many octets of each body are wanted.  Empty when more octets are needed or the next unit is a different
-        one: then `next` reads the same octets with every check.
-        """
-        return []
+        passed, self.passed = self.passed, {}
+        return passed
 
     def cut_ahead(self) -> Cut | None:
         """Returns the next message of a run, with the rest in `ahead`, in reverse order; None as for `cut_run`.
 
         Code that takes those from `ahead` itself saves the call.
         """
-        return None
+        ahead = self.ahead
+        if not ahead:
+            if len(self.buffer) - self.position < self._needed and not self.ready():
+                return None
+            ahead = self.cut_run(MAX_FRAME_SIZE, AHEAD)
+            if not ahead:
+                return None
+            ahead.reverse()
+            self.ahead = ahead
+        return ahead.pop()
 
     def unlearn(self) -> None:
         """Forgets what was learned, and what was cut ahead with it."""
+        self.known.clear()
+        self._return_ahead()
+
+    def _return_ahead(self) -> None:
+        """Puts back what was cut ahead."""
+        ahead, self.ahead = self.ahead, []
+        if ahead:
+            self.skip(ahead[-1][4] - self._base, -sum([3 if cut[3] else 2 for cut in ahead]), self.HEAD)
 
     # --- the octets at hand ---------------------------------------------------------------------------------------------------
 
@@ -433,7 +457,7 @@ class Reader:
     @property
     def unfinished(self) -> int | None:
         """The current end of the earliest incomplete unit or frame; None without one."""
-        ends = self._unfinished_units()
+        ends = [partial.end for partial in self._open.values() if partial.state != SKIPPING]
         if self.buffered and not self.dead:
             ends.append(self.received)
         return min(ends, default=None)
@@ -493,6 +517,12 @@ class Reader:
         self._pending = []
         self._pending_octets = 0
         return True
+
+    def skip(self, position: int, frames: int, needed: int) -> None:
+        """Records that `frames` frames were read elsewhere: continues at `position`, once `needed` octets are at hand."""
+        self.position = position
+        self.frames += frames
+        self._needed = needed
 
     def _search(self) -> bool:
         """Moves to the next plausible frame; returns False when more octets are needed."""

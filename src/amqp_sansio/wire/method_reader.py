@@ -6,8 +6,7 @@ different channels interleave; on one channel, nothing comes in between.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container
 from functools import lru_cache
 from struct import Struct, error
 from typing import Any, ClassVar, Final, TypeAlias, cast
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, Final, TypeAlias, cast
 from amqp_sansio.errors.core import many
 from amqp_sansio.limits import Limits
 from amqp_sansio.wire.framing import (
+    AHEAD,
     BODY,
     COMMAND,
     CONNECTION_SCOPE,
@@ -66,7 +66,7 @@ class MethodReader(Reader):
       out-of-band and trace frames, where the dialect has them (`extra`), have their frame type as kind.
     * `header` is the payload of the header frame, with class and size.
     * `carries(class_code, code)` returns whether a method has a content.
-    * `opening` restricts the peer to small methods on channel 0 until `opened` is called.
+    * `opening`: only small methods on channel 0.
     """
 
     HEAD: ClassVar[int] = FRAME_HEAD
@@ -82,41 +82,14 @@ class MethodReader(Reader):
         opening: bool = False,
         extra: bool = False,
     ) -> None:
-        super().__init__(limits, max_frame_size, tolerant, offset)
+        super().__init__(limits, max_frame_size, tolerant, offset, opening)
         self._carries: Final = carries
         self._extra: Final = extra
-        self._opening = opening
-        self._queue: Final[deque[Assembly | Malformed]] = deque()
-        self._open: Final[dict[int, Partial]] = {}  # incomplete contents, by channel
         self._sizes: Final[dict[int, int]] = {}  # outstanding octets of a body, by channel, once its header has arrived
-        self._held = 0  # octets in incomplete contents (limits.buffered_octets)
         self._dropping: Final[dict[int, bool]] = {}  # channels on which the rest of a content is skipped
-        self._passed: dict[int, int] = {}
         self._consumers: DeliveryConsumers | None = None  # those with learned deliveries; an observer has none
 
     # --- see Reader -----------------------------------------------------------------------------------------------------------
-
-    @property
-    def queue(self) -> deque[Assembly | Malformed]:
-        return self._queue
-
-    @property
-    def waits(self) -> bool:  # as in the base class, with one call less
-        return not (self._queue or self.ready())
-
-    @property
-    def passed(self) -> Mapping[int, int]:
-        return self._passed
-
-    def take_passed(self) -> Mapping[int, int]:
-        passed, self._passed = self._passed, {}
-        return passed
-
-    def opened(self) -> None:
-        self._opening = False
-
-    def _unfinished_units(self) -> list[int]:
-        return [partial.end for partial in self._open.values()]
 
     def _plausible_at(self, octets: bytes, at: int) -> bool:
         return plausible_frame(octets, at, self._largest)
@@ -134,11 +107,9 @@ class MethodReader(Reader):
             self._dropping[channel] = True
 
     def break_off(self) -> bool:
-        under_way = bool(self._open)
-        for channel in list(self._open):
-            self._break_off(channel)
+        self._sizes.clear()
         self._dropping.clear()
-        return under_way
+        return super().break_off()
 
     def _begin_search(self) -> None:
         self._dropping[_EVERY] = True
@@ -148,7 +119,7 @@ class MethodReader(Reader):
     def next(self) -> Assembly | Malformed | None:
         if self.ahead:
             self._return_ahead()
-        queue = self._queue
+        queue = self.queue
         while not queue:
             if self.dead or (self._searching and not self._search()):
                 return None
@@ -184,7 +155,7 @@ class MethodReader(Reader):
 
     def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
         """See `Reader.next_answer`."""
-        self._queue.clear()
+        self.queue.clear()
         if self.ahead:
             self._return_ahead()
         while not self.dead and self._base + self.position <= until:
@@ -195,14 +166,14 @@ class MethodReader(Reader):
             whole, start = size + OVERHEAD, self._base + at
             if (refused := self._refused(kind, channel, size, start)) is not None:
                 self._die(refused)
-                return self._queue.popleft()
+                return self.queue.popleft()
             if len(buffer) - at < whole:
                 self._needed = whole
                 continue
             self._needed = FRAME_HEAD
             if buffer[at + whole - 1] != FRAME_END:
                 self._die(_no_end(channel, start, size, buffer[at + whole - 1]))
-                return self._queue.popleft()
+                return self.queue.popleft()
             self.position = at + whole
             if kind == METHOD and buffer.startswith(heads, at + FRAME_HEAD, at + whole - 1):
                 payload = buffer[at + FRAME_HEAD : at + whole - 1]
@@ -221,7 +192,7 @@ class MethodReader(Reader):
         kind, channel, size, method, tag, bit, end = tag_frame(buffer, at)
         if method != code or kind != METHOD or size != TAG_FRAME - OVERHEAD or end != FRAME_END or bit > 1:
             return None
-        if channel in self._open or self._dropping or self._queue or self.ahead or self.trace is not None:
+        if channel in self._open or self._dropping or self.queue or self.ahead or self.trace is not None:
             return None
         self.position = at + TAG_FRAME
         self.frames += 1
@@ -319,7 +290,7 @@ class MethodReader(Reader):
     def _at_once(self, channel: int, start: int, payload: bytes) -> Assembly | None:
         """Returns the method with its content when that follows whole: see `_content`."""
         # A violation found just now is reported before the frames of the content.
-        found = None if self.wary or self._queue else self._content(channel, self.position, payload[:2], len(payload))
+        found = None if self.wary or self.queue else self._content(channel, self.position, payload[:2], len(payload))
         if found is None:
             return None
         header, body, end = found
@@ -339,7 +310,7 @@ class MethodReader(Reader):
         if found is not None:
             header, body, _ = found
             octets = octets_before + len(header) + (0 if body is None else len(body))
-            if octets > limits.assembly_octets or self._held + octets > limits.buffered_octets:
+            if octets > limits.assembly_octets or self.held + octets > limits.buffered_octets:
                 return None
         return found
 
@@ -355,49 +326,29 @@ class MethodReader(Reader):
         self._consumers.learn(channel, payload, method, account, read)
 
     def unlearn(self) -> None:
-        if self._consumers is not None:
-            self._consumers.clear()
-        self._return_ahead()
+        self._consumers = None
+        super().unlearn()
 
-    def _return_ahead(self) -> None:
-        """Puts back what was cut ahead."""
-        ahead, self.ahead = self.ahead, []
-        if ahead:
-            self.position = ahead[-1][4] - self._base
-            self.frames -= sum([3 if cut[3] else 2 for cut in ahead])
-            self._needed = FRAME_HEAD
-
-    def cut_ahead(self) -> Cut | None:
-        """Returns a delivery like a learned one, with its content, if it is whole; its third item is the delivery-tag.
+    def cut_run(self, head: int, most: int) -> list[Cut]:
+        """Returns consecutive deliveries like learned ones, with whole bodies; the third item of each is its delivery-tag.
 
         Leaves all others to `next`, which reads the same octets with every check.
         """
-        ahead = self.ahead
-        if not ahead:
-            ahead = self._run()
-            if not ahead:
-                return None
-            ahead.reverse()
-            self.ahead = ahead
-        return ahead.pop()
-
-    def _run(self) -> list[Cut]:
-        """Returns consecutive deliveries of that kind."""
         consumers = self._consumers
-        if self._queue or self._searching or self.dead or self.wary or self._dropping or self.trace is not None:
+        if consumers is None or self.queue or self._searching or self.dead or self.wary or self._dropping:
             return []
-        if consumers is None or (len(self.buffer) - self.position < self._needed and not self.ready()):
+        if self.trace is not None:
             return []
         limits, at = self.limits, self.position
-        most = min(limits.assembly_octets, limits.buffered_octets - self._held)
+        octets = min(limits.assembly_octets, limits.buffered_octets - self.held)
         cuts, frames = cut_deliveries(
-            self.buffer, at, self._base, consumers, self._open, self._largest, limits.header_octets, most
+            self.buffer, at, self._base, consumers, self._open, self._largest, limits.header_octets, octets, most
         )
         if cuts:
             self.position = cuts[-1][5] - self._base
             self.frames += frames
             self._needed = FRAME_HEAD
-        if len(cuts) < AHEAD and not self._ended:
+        if len(cuts) < most and not self._ended:
             needed = wanted(self.buffer, self.position, consumers, self._largest)
             self._needed = needed or self._needed
         return cuts
@@ -470,7 +421,7 @@ class MethodReader(Reader):
     def _stray(self, channel: int, start: int, payload: bytes, what: str, under_way: bool) -> None:
         """Handles a header or body frame at an illegal place."""
         if self._dropping.get(channel, _EVERY in self._dropping):
-            self._passed[channel] = self._passed.get(channel, 0) + OVERHEAD + len(payload)
+            self.passed[channel] = self.passed.get(channel, 0) + OVERHEAD + len(payload)
             return
         legal = "body" if what == "header" and under_way else "header" if under_way else "method"
         before = "a header" if what == "body" else "a method that carries a content"
@@ -484,16 +435,16 @@ class MethodReader(Reader):
 
     def _add(self, partial: Partial, payload: bytes, start: int) -> bool:
         """Keeps the octets of a frame; returns False when they exceed the limit."""
-        if self._held + len(payload) > self.limits.buffered_octets:
+        if self.held + len(payload) > self.limits.buffered_octets:
             legal = f"at most {self.limits.buffered_octets}"
-            said = f"{self._held + len(payload)} octets in contents"
+            said = f"{self.held + len(payload)} octets in contents"
             self._refuse(partial.channel, "limits.buffered_octets", "more than our limit", 506, start, said, legal)
             return False
         if payload:
             partial.empties = 0
         partial.end = start + OVERHEAD + len(payload)
         partial.add(payload)
-        self._held += len(payload)
+        self.held += len(payload)
         return True
 
     def _whole(self, channel: int, partial: Partial) -> Assembly:
@@ -504,13 +455,13 @@ class MethodReader(Reader):
         partial = self._open.pop(channel, None)
         self._sizes.pop(channel, None)
         if partial is not None:
-            self._held -= partial.octets
+            self.held -= partial.octets
         return partial
 
     def _break_off(self, channel: int) -> None:
         partial = self._drop(channel)
         if partial is not None and self.tolerant:
-            self._queue.append(partial.assembly(False))
+            self.queue.append(partial.assembly(False))
 
     def _refuse(self, channel: int, rule: str, text: str, code: int, start: int, said: str, legal: str) -> None:
         """Breaks off what is incomplete on a channel, and skips the rest of it."""
@@ -527,7 +478,7 @@ class MethodReader(Reader):
     ) -> None:  # fmt: skip
         payload = b"" if under_way is None else under_way.payload
         method: int = u32(payload, 0)[0] if len(payload) >= 4 else 0
-        self._queue.append(Malformed(rule, text, code, channel, start, False, said, legal, method))
+        self.queue.append(Malformed(rule, text, code, channel, start, False, said, legal, method))
 
 
 def _method_of(payload: bytes) -> str:
@@ -560,8 +511,6 @@ _BASIC: Final = 60 << 16
 """Class basic, and the weight of a content."""
 Reads: TypeAlias = Callable[[bytes], object]
 """Decodes a method; returns None when it cannot."""
-AHEAD: Final = 64
-"""How many deliveries are cut ahead of the one returned."""
 
 
 class KnownConsumer(KnownCommand[Any]):
@@ -673,25 +622,26 @@ def cut_deliveries(
     under_way: Container[int],
     largest: int,
     header_octets: int,
-    most: int,
+    most_octets: int,
+    most: int = AHEAD,
 ) -> tuple[list[Cut], int]:
     """Returns the deliveries from `at` on to known consumers, with their contents, and their number of frames.
 
-    Cuts each content as `cut_content` does, inlined.  Returns at most AHEAD of them, up to the first that is incomplete or
-    unusual; `under_way`: channels with an incomplete content; `most`: octets of a method with its content.
+    Cuts each content as `cut_content` does, inlined.  Returns at most `most` of them, up to the first that is incomplete or
+    unusual; `under_way`: channels with an incomplete content; `most_octets`: those of a method with its content.
     """
     cuts: list[Cut] = []
     bodiless = 0
     at_hand = len(buffer)
     payload = largest - OVERHEAD
     most_header = min(header_octets, payload)
-    close = most < 3 * payload  # three frames may hold more than `most`
+    close = most_octets < 3 * payload  # three frames may hold more
     head, size, to_tag, to_header, header_begins, body_begins = b"", 0, 0, 0, 0, 0
     consumer: KnownConsumer | None = None
     likes: dict[bytes, KnownCommand[Any]] = {}
     split = _splitter(1, 0)
     try:
-        for _ in range(AHEAD):
+        for _ in range(most):
             found_head, tag, behind_tag, begins, header_size, of_class, octets = split(buffer, at)
             if found_head != head:  # most have one size and one consumer
                 kind, channel, size, tag_octets = _deliver_head(buffer, at)
@@ -708,7 +658,7 @@ def cut_deliveries(
                 _, tag, behind_tag, begins, header_size, of_class, octets = split(buffer, at)
             if begins != header_begins or of_class != _BASIC or not HEADER_HEAD <= header_size <= most_header:
                 break
-            if close and size + header_size + octets > most:
+            if close and size + header_size + octets > most_octets:
                 break
             header_at = at + to_header + FRAME_HEAD
             body_at = end = header_at + header_size + 1

@@ -8,8 +8,7 @@ remembers what is missing of a frame, and looks at nothing twice.
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from struct import error
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -176,336 +175,6 @@ _LEGAL_FIRST: Final = ("B b control on track 0", "B b command on track 1")
 _LEGAL_SEGMENT: Final = ("b header", "b body")
 
 
-class Assembler:
-    """Takes frames one by one.
-
-    `frame` returns the assembly that it completes if there is nothing else; otherwise everything goes to `queue`.  `carries`,
-    `strict` and `tolerant`: see `SegmentReader`.
-    """
-
-    __slots__ = ("_carries", "heard", "held", "limits", "open", "passed", "queue", "strict", "told", "tolerant")
-
-    def __init__(self, limits: Limits, tolerant: bool, strict: bool, carries: Callable[[int, int], bool] | None) -> None:
-        self.limits: Final = limits
-        self.tolerant: Final = tolerant
-        self.strict: Final = strict
-        self._carries: Final = carries
-        self.open: dict[int, Partial] = {}
-        """Incomplete assemblies, by channel << 4 | track."""
-        self.held = 0
-        """Payload octets in them (limits.buffered_octets)."""
-        self.queue: deque[Assembly | Malformed] = deque()
-        self.passed: dict[int, int] = {}
-        """Octets of skipped frames by channel since `take_passed`; not counted for an observer."""
-        self.told = -1
-        """Offset of the last frame for which a violation was reported."""
-        self.heard: set[int] | None = None
-        """After a gap: the (channel, track) pairs that have had a first frame since."""
-
-    def _report(
-        self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...] = (), method: int = 0
-    ) -> None:
-        if self.told != start:  # once for each frame: the first rule that it breaks
-            self.told = start
-            self.queue.append(Malformed(rule, text, code, channel, start, False, said, legal, method))
-
-    # The state machine of one (channel, track): idle, in a segment, between two segments.
-
-    def frame(self, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        """Takes the next frame; returns the assembly that it completes, or None: look in `queue`."""
-        key = channel << 4 | track
-        partial = self.open.get(key)
-        if partial is None:
-            if kind <= COMMAND and flags & _FIRST == _FIRST:
-                return self._begin(key, flags, kind, track, channel, start, payload)
-            if self.heard is not None and key not in self.heard:
-                self.told = start  # it may continue what was lost
-            self._stray(flags, kind, channel, start)
-            begun = self._after_breach(key, flags, kind, track, channel, start, payload)
-            if (partial := self.open.get(key)) is not None:
-                partial.sound = False
-            return begun
-        if partial.state == SKIPPING:
-            return self._skip(key, flags, kind, track, channel, start, payload)
-        if partial.state == IN_SEGMENT:
-            if flags & FIRST_FRAME or kind != partial.segment:
-                self.break_off(key, partial, start)
-                self._report(
-                    "assembly.last-frame", "the segment before this frame has not ended", 501, channel, start,
-                    describe(flags, kind), (f"a frame without b that continues the {KINDS[partial.segment]} segment",),
-                )  # fmt: skip
-                return self._after_breach(key, flags, kind, track, channel, start, payload)
-            if flags & _EDGES != partial.edges:
-                self._report(
-                    "assembly.same-segment", "the frames of one segment have the same B and E", 501, channel, start,
-                    describe(flags, kind), (describe(partial.edges, partial.segment),),
-                )  # fmt: skip
-                partial.edges = flags & _EDGES
-                if not self.tolerant:
-                    self.break_off(key, partial, start)
-                    return self._after_breach(key, flags, kind, track, channel, start, payload)
-        elif flags & FIRST_SEGMENT:
-            unended = partial.segment == HEADER and not partial.body_begun and kind == COMMAND and flags & FIRST_FRAME
-            if unended and (self.tolerant or not self.strict):
-                self.drop(key, partial)
-                self.queue.append(partial.assembly(True, True))
-                return self._begin(key, flags, kind, track, channel, start, payload)
-            self.break_off(key, partial, start)
-            self._report(
-                "assembly.last-segment", "the assembly before this frame has not ended", 501, channel, start,
-                describe(flags, kind), _LEGAL_SEGMENT,
-            )  # fmt: skip
-            return self._after_breach(key, flags, kind, track, channel, start, payload)
-        elif not flags & FIRST_FRAME:
-            self.break_off(key, partial, start)
-            self._report(
-                "assembly.first-frame", "the first frame of a segment must say so", 501, channel, start,
-                describe(flags, kind), _LEGAL_SEGMENT,
-            )  # fmt: skip
-            return self._after_breach(key, flags, kind, track, channel, start, payload)
-        elif kind <= partial.segment:
-            goes_on = self.tolerant and kind > COMMAND
-            if not goes_on:
-                self.break_off(key, partial, start)
-            self._report(
-                "assembly.segment-order", f"a {KINDS[kind]} segment behind a {KINDS[partial.segment]} segment", 503, channel,
-                start, describe(flags, kind), tuple([f"b {name}" for name in KINDS[partial.segment + 1 :]]) or _LEGAL_FIRST,
-            )  # fmt: skip
-            if not goes_on:
-                return self._after_breach(key, flags, kind, track, channel, start, payload)
-            partial.begin_segment(kind, flags & _EDGES)
-        else:
-            partial.begin_segment(kind, flags & _EDGES)
-        return self._continue(key, partial, flags, start, payload)
-
-    def _stray(self, flags: int, kind: int, channel: int, start: int) -> None:
-        said = describe(flags, kind)
-        if kind > COMMAND:
-            text = f"a {KINDS[kind]} segment without a command before it"
-            self._report("assembly.first-segment", text, 501, channel, start, said, _LEGAL_FIRST)
-        else:
-            text = f"the first frame of a {KINDS[kind]} must say so"
-            self._report("assembly.first-frame", text, 501, channel, start, said, _LEGAL_FIRST)
-
-    def _begin(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        octets = len(payload)
-        if self.heard is not None and flags & _FIRST == _FIRST and len(self.heard) < 2 * self.limits.channels:
-            self.heard.add(key)
-        if kind == CONTROL and not flags & LAST_SEGMENT:
-            self._report(
-                "assembly.control", "a control is one segment", 501, channel, start, describe(flags, kind), ("B E control",)
-            )
-            if not self.tolerant:
-                self.pass_over(key, flags, track, channel, start)
-                return None
-        elif flags & _LAST == _LAST and octets <= self.limits.assembly_octets:
-            whole = Assembly(channel, track, kind, payload, None, None, start, start + FRAME_HEADER_SIZE + octets)
-            if not self.queue:
-                return whole
-            self.queue.append(whole)
-            return None
-        if len(self.open) >= 2 * self.limits.channels:
-            self._report(
-                "limits.channels", "too many assemblies under way", 501, channel, start, describe(flags, kind),
-                (f"at most {2 * self.limits.channels}",),
-            )  # fmt: skip
-            if self.tolerant:
-                end = start + FRAME_HEADER_SIZE + octets
-                self.queue.append(Assembly(channel, track, kind, payload, None, None, start, end, False))
-            return None
-        partial = self.open[key] = Partial(channel, track, kind, start)
-        partial.edges = flags & _EDGES
-        return self._continue(key, partial, flags, start, payload)
-
-    def _continue(self, key: int, partial: Partial, flags: int, start: int, payload: bytes) -> Assembly | None:
-        octets = len(payload)
-        partial.end = start + FRAME_HEADER_SIZE + octets
-        exceeded = self._exceeded(partial, flags, octets)
-        if exceeded is not None:
-            limit, value = exceeded
-            rest = self.limits.assembly_octets - partial.octets
-            if limit == "assembly_octets" and not partial.octets and rest > 0:
-                partial.add(payload[:rest])  # so that an observer can still name it
-                self.held += rest
-            self.break_off(key, partial)
-            code = 501 if partial.kind == CONTROL or limit == "empty_frames" else 506
-            self._report(
-                f"limits.{limit}", f"more than our limit {limit}", code, partial.channel, start,
-                f"a {KINDS[partial.segment]} frame with {many(octets, 'octet')}", (f"{limit} {value}",), partial.method,
-            )  # fmt: skip
-            segment = -1 if flags & LAST_FRAME else partial.segment
-            self.pass_over(key, flags, partial.track, partial.channel, start, segment)
-            return None
-        partial.add(payload)
-        self.held += octets
-        if not flags & LAST_FRAME:
-            return None
-        partial.end_segment()
-        if flags & LAST_SEGMENT:
-            self.drop(key, partial)
-            whole = partial.assembly(True)
-            if not self.queue:
-                return whole
-            self.queue.append(whole)
-        elif partial.kind == CONTROL:  # reported where it began
-            self.break_off(key, partial)
-            self.pass_over(key, flags, partial.track, partial.channel, start)
-        elif partial.segment == COMMAND and not self._may_carry(partial.payload):
-            self._report(
-                "assembly.segments", "this command carries neither header nor body", 503, partial.channel, start,
-                describe(flags, COMMAND), ("B E command",),
-            )  # fmt: skip
-            if not self.tolerant:
-                self.break_off(key, partial)
-                self.pass_over(key, flags, partial.track, partial.channel, start)
-        return None
-
-    def _exceeded(self, partial: Partial, flags: int, octets: int) -> tuple[str, int] | None:
-        limits = self.limits
-        if octets:
-            partial.empties = 0
-        elif not flags & LAST_FRAME:
-            partial.empties += 1
-            if partial.empties > limits.empty_frames:
-                return "empty_frames", limits.empty_frames
-        if partial.octets + octets > limits.assembly_octets:
-            return "assembly_octets", limits.assembly_octets
-        if partial.segment == HEADER and partial.segment_octets + octets > limits.header_octets:
-            return "header_octets", limits.header_octets
-        if self.held + octets > limits.buffered_octets:
-            return "buffered_octets", limits.buffered_octets
-        return None
-
-    def _may_carry(self, payload: bytes) -> bool:
-        return self._carries is None or (len(payload) >= 2 and self._carries(payload[0], payload[1]))
-
-    def _skip(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        partial = self.open[key]
-        if not self.tolerant:
-            self.passed[channel] = self.passed.get(channel, 0) + FRAME_HEADER_SIZE + len(payload)
-        begins = flags & _FIRST == _FIRST or (self.tolerant and (flags & FIRST_FRAME or kind != partial.segment))
-        rest, partial.rest = partial.rest, False
-        if kind <= COMMAND and begins:
-            del self.open[key]
-            if rest and flags & _FIRST == _FIRST:
-                self._report(
-                    "session.command-point.nonzero-offset", "the rest of a command was announced", 501, channel, start,
-                    describe(flags, kind), ("a frame without B or without b",),
-                )  # fmt: skip
-            return self._begin(key, flags, kind, track, channel, start, payload)
-        if flags & LAST_FRAME:
-            partial.segment = -1
-        if flags & _LAST == _LAST:
-            del self.open[key]
-        return None
-
-    def _after_breach(
-        self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes
-    ) -> Assembly | None:
-        """Handles an illegal frame: for an observer a control or command counts as a first frame; skips the rest."""
-        if self.tolerant and kind <= COMMAND:
-            return self._begin(key, flags, kind, track, channel, start, payload)
-        self.pass_over(key, flags, track, channel, start)
-        return None
-
-    def take_passed(self) -> dict[int, int]:
-        """Returns `passed` and resets it."""
-        passed, self.passed = self.passed, {}
-        return passed
-
-    def pass_over(self, key: int, flags: int, track: int, channel: int, start: int, segment: int = -1) -> None:
-        """Skips the rest of a refused assembly.
-
-        `segment`: the type of the incomplete segment, whose remaining frames begin nothing.
-        """
-        if flags & _LAST == _LAST or len(self.open) >= 2 * self.limits.channels:
-            return
-        partial = self.open[key] = Partial(channel, track, COMMAND, start)
-        partial.state = SKIPPING
-        partial.segment = segment
-
-    def expect_rest(self, channel: int, start: int) -> None:
-        """Skips the rest of a command, which comes next on track 1 of the channel."""
-        key = channel << 4 | 1
-        if key not in self.open:
-            self.pass_over(key, 0, 1, channel, start)
-        if key in self.open and self.open[key].state == SKIPPING:
-            self.open[key].rest = True
-
-    def drop(self, key: int, partial: Partial) -> None:
-        """Removes an assembly, complete or not."""
-        del self.open[key]
-        self.held -= partial.octets
-
-    def break_off(self, key: int, partial: Partial, start: int = -1) -> None:
-        """Breaks off an assembly; `start` is the frame that does, which is not at fault if the assembly already was."""
-        self.drop(key, partial)
-        if not partial.sound and start >= 0:
-            self.told = start
-        if self.tolerant:
-            self.queue.append(partial.assembly(False))
-
-    def forget(self, channel: int) -> None:
-        """Drops the incomplete command of a detached session's channel, and skips the rest of it."""
-        key = channel << 4 | 1
-        partial = self.open.get(key)
-        if partial is not None and partial.state != SKIPPING:
-            self.drop(key, partial)
-            self.pass_over(key, 0, 1, channel, partial.start)
-
-    def conclude(self, channel: int | None) -> list[Assembly]:
-        """Ends the incomplete command on a channel, or on all of them: its speaker has sent what can only follow it.
-
-        A command with no header or body outstanding counts as unended (see `Assembly`); others are broken off.
-        """
-        keys = list(self.open) if channel is None else [channel << 4 | 1]
-        ended = []
-        for key in keys:
-            partial = self.open.get(key)
-            if partial is not None and partial.state != SKIPPING:
-                self.drop(key, partial)
-                unended = partial.segment == HEADER and partial.state == BETWEEN and not partial.body_begun
-                ended.append(partial.assembly(unended, unended))
-        if channel is None:
-            self.open.clear()
-        return ended
-
-    def break_off_all(self) -> None:
-        """Breaks off everything that is incomplete: nothing more comes."""
-        for partial in sorted(self.open.values(), key=lambda each: each.start):
-            if partial.state != SKIPPING and self.tolerant:
-                self.queue.append(partial.assembly(False))
-        self.open.clear()
-        self.held = 0
-
-
-class OpeningAssembler(Assembler):
-    """Accepts only one control at a time, on channel 0, of at most `Limits.handshake_octets`.
-
-    A single complete frame passes on any channel, so that the connection can name it when it refuses it.
-    """
-
-    __slots__ = ()
-
-    def frame(self, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        """See `Assembler.frame`."""
-        most = self.limits.handshake_octets
-        partial = self.open.get(0)
-        if (channel or track) and flags & WHOLE != WHOLE:
-            self._report(
-                "connection.handshake", "the connection is not open yet", 501, channel, start, describe(flags, kind),
-                ("a control on channel 0",),
-            )  # fmt: skip
-        elif len(payload) + (0 if partial is None else partial.octets) > most:
-            self._report(
-                "limits.handshake_octets", "more than our limit handshake_octets before the connection is open", 501, channel,
-                start, f"{describe(flags, kind)} with {len(payload)} octets", (f"at most {most} octets",),
-            )  # fmt: skip
-        else:
-            return super().frame(flags, kind, track, channel, start, payload)
-        return None
-
-
 # The first two octets (flags, segment type) of frames that are complete segments.
 _WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
 _LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
@@ -530,8 +199,6 @@ _HEADS: Final = 1024
 
 MOST_AT_ONCE: Final = 1024
 """The most commands (with their contents) of one run."""
-AHEAD: Final = 64
-"""How many of them are cut ahead of the one returned."""
 
 
 class SegmentReader(Reader):
@@ -543,7 +210,7 @@ class SegmentReader(Reader):
     * `carries(class_code, code)` returns whether header and body may follow a command; None: always.
     * `strict` treats an unended assembly (see `Assembly`) as the violation that it is.
     * `tolerant`: every control or command counts, once, at its first frame.
-    * `opening` restricts the peer to a few controls on channel 0 until `opened` is called.
+    * `opening`: a complete frame passes on any channel, so that the connection can name it when it refuses it.
     """
 
     HEAD: ClassVar[int] = FRAME_HEADER_SIZE
@@ -559,45 +226,20 @@ class SegmentReader(Reader):
         offset: int = 0,
         opening: bool = False,
     ) -> None:
-        super().__init__(limits, max_frame_size, tolerant, offset)
+        super().__init__(limits, max_frame_size, tolerant, offset, opening)
         self.strict: Final = strict
-        self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
+        self.told = -1
+        """Offset of the last frame for which a violation was reported."""
+        self.heard: set[int] | None = None
+        """After a gap: the channels and tracks that have had a first frame since, as channel << 4 | track, like `_open`."""
         self._carries: Final = carries
         self._heads: dict[bytes, _Head] = {}  # by their octets, up to the size of the first struct
         self._head_octets = 0  # of the last one
         self._largest_known = 0  # the size of frames that they were checked against
 
-    @property
-    def queue(self) -> deque[Assembly | Malformed]:
-        return self.assembler.queue
-
-    @property
-    def waits(self) -> bool:  # as in the base class, with one call less
-        return not (self.assembler.queue or self.ready())
-
-    @property
-    def held(self) -> int:
-        """Payload octets in incomplete assemblies (limits.buffered_octets)."""
-        return self.assembler.held
-
-    def _unfinished_units(self) -> list[int]:
-        return [partial.end for partial in self.assembler.open.values() if partial.state != SKIPPING]
-
-    @property
-    def passed(self) -> Mapping[int, int]:
-        return self.assembler.passed
-
-    def take_passed(self) -> Mapping[int, int]:
-        return self.assembler.take_passed()
-
-    def opened(self) -> None:
-        queue = self.assembler.queue
-        self.assembler = Assembler(self.limits, self.tolerant, self.strict, self._carries)
-        self.assembler.queue = queue
-
     def idle(self, channel: int) -> bool:
         """Returns whether no command is incomplete on the channel."""
-        return (channel << 4 | 1) not in self.assembler.open and not self.assembler.queue
+        return (channel << 4 | 1) not in self._open and not self.queue
 
     def _plausible_at(self, octets: bytes, at: int) -> bool:
         return plausible_header(octets, at, MAX_FRAME_SIZE)
@@ -606,13 +248,12 @@ class SegmentReader(Reader):
         return find_frame(octets, start, self.max_frame_size, self._ended)
 
     def _begin_search(self) -> None:
-        self.assembler.heard = set()
+        self.heard = set()
 
     def next(self) -> Assembly | Malformed | None:
         if self.ahead:
             self._return_ahead()
-        assembler = self.assembler
-        queue = self.assembler.queue
+        queue = self.queue
         while not queue:
             if self.dead:
                 return None
@@ -644,12 +285,14 @@ class SegmentReader(Reader):
             if size > self.max_frame_size or zero or flags & 0x30 or kind > BODY or track != (kind != CONTROL):
                 breach = check_header(flags, kind, size, zero, track, channel, self.max_frame_size, start)
                 if breach is not None:
-                    self.assembler.queue.append(breach)
-                    assembler.told = start
+                    queue.append(breach)
+                    self.told = start
                 if kind > BODY or (breach is not None and not self.tolerant):
                     continue
                 track &= 0x0F
-            whole = assembler.frame(flags, kind, track, channel, start, payload)
+            if self._opening and self._is_early(flags, kind, track, channel, start, len(payload)):
+                continue
+            whole = self._frame(flags, kind, track, channel, start, payload)
             if whole is not None:
                 return whole
         return queue.popleft()
@@ -658,7 +301,7 @@ class SegmentReader(Reader):
         """See `Reader.next_answer`: the awaited control fits into a single frame."""
         if self.ahead:
             self._return_ahead()
-        queue = self.assembler.queue
+        queue = self.queue
         queue.clear()
         while not self.dead:
             buffer, at, have = self.buffer, self.position, len(self.buffer)
@@ -692,12 +335,6 @@ class SegmentReader(Reader):
         self._heads.clear()
         self.known[frame_begun(channel, payload)] = KnownCommand(channel, command, sync, payload, account)
 
-    def skip(self, position: int, frames: int, needed: int) -> None:
-        """Records that the caller has read `frames` frames: continues at `position`, once `needed` octets are at hand."""
-        self.position = position
-        self.frames += frames
-        self._needed = needed
-
     def cut_run(self, head: int, most: int = MOST_AT_ONCE) -> list[Cut]:
         """The fast path for contents: returns up to `most` known commands of one channel, until one needs the general path.
 
@@ -705,8 +342,7 @@ class SegmentReader(Reader):
         Empty when more octets are needed or the next unit is a different one: then `next` reads the same octets with every
         check.  Headers in practice have one or two structs; others are left to `next` and `walk_headers`.
         """
-        assembler = self.assembler
-        if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None or not self.ready():
+        if self._open or self.queue or self._searching or self.dead or self.trace is not None:
             return []
         buffer = self.buffer
         at = self.position
@@ -801,44 +437,295 @@ class SegmentReader(Reader):
         if back := list(run):
             self.skip(back[0][4] - self._base, -sum([2 if cut[2] is None else 3 for cut in back]), FRAME_HEADER_SIZE)
 
-    def cut_ahead(self) -> Cut | None:
-        ahead = self.ahead
-        if not ahead:
-            ahead = self.cut_run(MAX_FRAME_SIZE, AHEAD)
-            if not ahead:
-                return None
-            ahead.reverse()
-            self.ahead = ahead
-        return ahead.pop()
-
     def unlearn(self) -> None:
-        self.known.clear()
         self._heads = {}  # a reader of an earlier snapshot has none
         self._head_octets = self._largest_known = 0
-        self._return_ahead()
-
-    def _return_ahead(self) -> None:
-        ahead, self.ahead = self.ahead, []
-        self.put_back(reversed(ahead))
+        super().unlearn()
 
     # --- what the layers above know -------------------------------------------------------------------------------------------
 
     def forget(self, channel: int) -> None:
         """Drops the incomplete command of a detached session's channel, and skips the rest of it."""
-        self.assembler.forget(channel)
+        key = channel << 4 | 1
+        partial = self._open.get(key)
+        if partial is not None and partial.state != SKIPPING:
+            self._drop(key, partial)
+            self._pass_over(key, 0, 1, channel, partial.start)
 
     def conclude(self, channel: int | None) -> list[Assembly]:
-        """Ends the incomplete command on a channel, or on all of them: its speaker has sent what can only follow it."""
-        return self.assembler.conclude(channel)
+        """Ends the incomplete command on a channel, or on all of them: its speaker has sent what can only follow it.
+
+        A command with no header or body outstanding counts as unended (see `Assembly`); others are broken off.
+        """
+        keys = list(self._open) if channel is None else [channel << 4 | 1]
+        ended = []
+        for key in keys:
+            partial = self._open.get(key)
+            if partial is not None and partial.state != SKIPPING:
+                self._drop(key, partial)
+                unended = partial.segment == HEADER and partial.state == BETWEEN and not partial.body_begun
+                ended.append(partial.assembly(unended, unended))
+        if channel is None:
+            self._open.clear()
+        return ended
 
     def expect_rest(self, channel: int) -> None:
         """Skips the rest of a command, which comes next on track 1 of the channel (command-point with an offset)."""
-        self.assembler.expect_rest(channel, self.offset)
+        key = channel << 4 | 1
+        if key not in self._open:
+            self._pass_over(key, 0, 1, channel, self.offset)
+        if key in self._open and self._open[key].state == SKIPPING:
+            self._open[key].rest = True
 
-    def break_off(self) -> bool:
-        under_way = bool(self.assembler.open)
-        self.assembler.break_off_all()
-        return under_way
+    # --- the assembly of segments ---------------------------------------------------------------------------------------------
+
+    def _is_early(self, flags: int, kind: int, track: int, channel: int, start: int, octets: int) -> bool:
+        """Returns whether a frame must not come before the connection is open, and reports it."""
+        most = self.limits.handshake_octets
+        partial = self._open.get(0)
+        if (channel or track) and flags & WHOLE != WHOLE:
+            self._report(
+                "connection.handshake", "the connection is not open yet", 501, channel, start, describe(flags, kind),
+                ("a control on channel 0",),
+            )  # fmt: skip
+        elif octets + (0 if partial is None else partial.octets) > most:
+            self._report(
+                "limits.handshake_octets", "more than our limit handshake_octets before the connection is open", 501, channel,
+                start, f"{describe(flags, kind)} with {octets} octets", (f"at most {most} octets",),
+            )  # fmt: skip
+        else:
+            return False
+        return True
+
+    def _report(
+        self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...] = (), method: int = 0
+    ) -> None:
+        if self.told != start:  # once for each frame: the first rule that it breaks
+            self.told = start
+            self.queue.append(Malformed(rule, text, code, channel, start, False, said, legal, method))
+
+    # The state machine of one (channel, track): idle, in a segment, between two segments.
+
+    def _frame(self, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
+        """Takes the next frame; returns the assembly that it completes, or None: look in `queue`."""
+        key = channel << 4 | track
+        partial = self._open.get(key)
+        if partial is None:
+            if kind <= COMMAND and flags & _FIRST == _FIRST:
+                return self._begin(key, flags, kind, track, channel, start, payload)
+            if self.heard is not None and key not in self.heard:
+                self.told = start  # it may continue what was lost
+            self._stray(flags, kind, channel, start)
+            begun = self._after_breach(key, flags, kind, track, channel, start, payload)
+            if (partial := self._open.get(key)) is not None:
+                partial.sound = False
+            return begun
+        if partial.state == SKIPPING:
+            return self._skip(key, flags, kind, track, channel, start, payload)
+        if partial.state == IN_SEGMENT:
+            if flags & FIRST_FRAME or kind != partial.segment:
+                self._break_off(key, partial, start)
+                self._report(
+                    "assembly.last-frame", "the segment before this frame has not ended", 501, channel, start,
+                    describe(flags, kind), (f"a frame without b that continues the {KINDS[partial.segment]} segment",),
+                )  # fmt: skip
+                return self._after_breach(key, flags, kind, track, channel, start, payload)
+            if flags & _EDGES != partial.edges:
+                self._report(
+                    "assembly.same-segment", "the frames of one segment have the same B and E", 501, channel, start,
+                    describe(flags, kind), (describe(partial.edges, partial.segment),),
+                )  # fmt: skip
+                partial.edges = flags & _EDGES
+                if not self.tolerant:
+                    self._break_off(key, partial, start)
+                    return self._after_breach(key, flags, kind, track, channel, start, payload)
+        elif flags & FIRST_SEGMENT:
+            unended = partial.segment == HEADER and not partial.body_begun and kind == COMMAND and flags & FIRST_FRAME
+            if unended and (self.tolerant or not self.strict):
+                self._drop(key, partial)
+                self.queue.append(partial.assembly(True, True))
+                return self._begin(key, flags, kind, track, channel, start, payload)
+            self._break_off(key, partial, start)
+            self._report(
+                "assembly.last-segment", "the assembly before this frame has not ended", 501, channel, start,
+                describe(flags, kind), _LEGAL_SEGMENT,
+            )  # fmt: skip
+            return self._after_breach(key, flags, kind, track, channel, start, payload)
+        elif not flags & FIRST_FRAME:
+            self._break_off(key, partial, start)
+            self._report(
+                "assembly.first-frame", "the first frame of a segment must say so", 501, channel, start,
+                describe(flags, kind), _LEGAL_SEGMENT,
+            )  # fmt: skip
+            return self._after_breach(key, flags, kind, track, channel, start, payload)
+        elif kind <= partial.segment:
+            goes_on = self.tolerant and kind > COMMAND
+            if not goes_on:
+                self._break_off(key, partial, start)
+            self._report(
+                "assembly.segment-order", f"a {KINDS[kind]} segment behind a {KINDS[partial.segment]} segment", 503, channel,
+                start, describe(flags, kind), tuple([f"b {name}" for name in KINDS[partial.segment + 1 :]]) or _LEGAL_FIRST,
+            )  # fmt: skip
+            if not goes_on:
+                return self._after_breach(key, flags, kind, track, channel, start, payload)
+            partial.begin_segment(kind, flags & _EDGES)
+        else:
+            partial.begin_segment(kind, flags & _EDGES)
+        return self._continue(key, partial, flags, start, payload)
+
+    def _stray(self, flags: int, kind: int, channel: int, start: int) -> None:
+        said = describe(flags, kind)
+        if kind > COMMAND:
+            text = f"a {KINDS[kind]} segment without a command before it"
+            self._report("assembly.first-segment", text, 501, channel, start, said, _LEGAL_FIRST)
+        else:
+            text = f"the first frame of a {KINDS[kind]} must say so"
+            self._report("assembly.first-frame", text, 501, channel, start, said, _LEGAL_FIRST)
+
+    def _begin(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
+        octets = len(payload)
+        if self.heard is not None and flags & _FIRST == _FIRST and len(self.heard) < 2 * self.limits.channels:
+            self.heard.add(key)
+        if kind == CONTROL and not flags & LAST_SEGMENT:
+            self._report(
+                "assembly.control", "a control is one segment", 501, channel, start, describe(flags, kind), ("B E control",)
+            )
+            if not self.tolerant:
+                self._pass_over(key, flags, track, channel, start)
+                return None
+        elif flags & _LAST == _LAST and octets <= self.limits.assembly_octets:
+            whole = Assembly(channel, track, kind, payload, None, None, start, start + FRAME_HEADER_SIZE + octets)
+            if not self.queue:
+                return whole
+            self.queue.append(whole)
+            return None
+        if len(self._open) >= 2 * self.limits.channels:
+            self._report(
+                "limits.channels", "too many assemblies under way", 501, channel, start, describe(flags, kind),
+                (f"at most {2 * self.limits.channels}",),
+            )  # fmt: skip
+            if self.tolerant:
+                end = start + FRAME_HEADER_SIZE + octets
+                self.queue.append(Assembly(channel, track, kind, payload, None, None, start, end, False))
+            return None
+        partial = self._open[key] = Partial(channel, track, kind, start)
+        partial.edges = flags & _EDGES
+        return self._continue(key, partial, flags, start, payload)
+
+    def _continue(self, key: int, partial: Partial, flags: int, start: int, payload: bytes) -> Assembly | None:
+        octets = len(payload)
+        partial.end = start + FRAME_HEADER_SIZE + octets
+        exceeded = self._exceeded(partial, flags, octets)
+        if exceeded is not None:
+            limit, value = exceeded
+            rest = self.limits.assembly_octets - partial.octets
+            if limit == "assembly_octets" and not partial.octets and rest > 0:
+                partial.add(payload[:rest])  # so that an observer can still name it
+                self.held += rest
+            self._break_off(key, partial)
+            code = 501 if partial.kind == CONTROL or limit == "empty_frames" else 506
+            self._report(
+                f"limits.{limit}", f"more than our limit {limit}", code, partial.channel, start,
+                f"a {KINDS[partial.segment]} frame with {many(octets, 'octet')}", (f"{limit} {value}",), partial.method,
+            )  # fmt: skip
+            segment = -1 if flags & LAST_FRAME else partial.segment
+            self._pass_over(key, flags, partial.track, partial.channel, start, segment)
+            return None
+        partial.add(payload)
+        self.held += octets
+        if not flags & LAST_FRAME:
+            return None
+        partial.end_segment()
+        if flags & LAST_SEGMENT:
+            self._drop(key, partial)
+            whole = partial.assembly(True)
+            if not self.queue:
+                return whole
+            self.queue.append(whole)
+        elif partial.kind == CONTROL:  # reported where it began
+            self._break_off(key, partial)
+            self._pass_over(key, flags, partial.track, partial.channel, start)
+        elif partial.segment == COMMAND and not self._may_carry(partial.payload):
+            self._report(
+                "assembly.segments", "this command carries neither header nor body", 503, partial.channel, start,
+                describe(flags, COMMAND), ("B E command",),
+            )  # fmt: skip
+            if not self.tolerant:
+                self._break_off(key, partial)
+                self._pass_over(key, flags, partial.track, partial.channel, start)
+        return None
+
+    def _exceeded(self, partial: Partial, flags: int, octets: int) -> tuple[str, int] | None:
+        limits = self.limits
+        if octets:
+            partial.empties = 0
+        elif not flags & LAST_FRAME:
+            partial.empties += 1
+            if partial.empties > limits.empty_frames:
+                return "empty_frames", limits.empty_frames
+        if partial.octets + octets > limits.assembly_octets:
+            return "assembly_octets", limits.assembly_octets
+        if partial.segment == HEADER and partial.segment_octets + octets > limits.header_octets:
+            return "header_octets", limits.header_octets
+        if self.held + octets > limits.buffered_octets:
+            return "buffered_octets", limits.buffered_octets
+        return None
+
+    def _may_carry(self, payload: bytes) -> bool:
+        return self._carries is None or (len(payload) >= 2 and self._carries(payload[0], payload[1]))
+
+    def _skip(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
+        partial = self._open[key]
+        if not self.tolerant:
+            self.passed[channel] = self.passed.get(channel, 0) + FRAME_HEADER_SIZE + len(payload)
+        begins = flags & _FIRST == _FIRST or (self.tolerant and (flags & FIRST_FRAME or kind != partial.segment))
+        rest, partial.rest = partial.rest, False
+        if kind <= COMMAND and begins:
+            del self._open[key]
+            if rest and flags & _FIRST == _FIRST:
+                self._report(
+                    "session.command-point.nonzero-offset", "the rest of a command was announced", 501, channel, start,
+                    describe(flags, kind), ("a frame without B or without b",),
+                )  # fmt: skip
+            return self._begin(key, flags, kind, track, channel, start, payload)
+        if flags & LAST_FRAME:
+            partial.segment = -1
+        if flags & _LAST == _LAST:
+            del self._open[key]
+        return None
+
+    def _after_breach(
+        self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes
+    ) -> Assembly | None:
+        """Handles an illegal frame: for an observer a control or command counts as a first frame; skips the rest."""
+        if self.tolerant and kind <= COMMAND:
+            return self._begin(key, flags, kind, track, channel, start, payload)
+        self._pass_over(key, flags, track, channel, start)
+        return None
+
+    def _pass_over(self, key: int, flags: int, track: int, channel: int, start: int, segment: int = -1) -> None:
+        """Skips the rest of a refused assembly.
+
+        `segment`: the type of the incomplete segment, whose remaining frames begin nothing.
+        """
+        if flags & _LAST == _LAST or len(self._open) >= 2 * self.limits.channels:
+            return
+        partial = self._open[key] = Partial(channel, track, COMMAND, start)
+        partial.state = SKIPPING
+        partial.segment = segment
+
+    def _drop(self, key: int, partial: Partial) -> None:
+        """Removes an assembly, complete or not."""
+        del self._open[key]
+        self.held -= partial.octets
+
+    def _break_off(self, key: int, partial: Partial, start: int = -1) -> None:
+        """Breaks off an assembly; `start` is the frame that does, which is not at fault if the assembly already was."""
+        self._drop(key, partial)
+        if not partial.sound and start >= 0:
+            self.told = start
+        if self.tolerant:
+            self.queue.append(partial.assembly(False))
 
 
 _CONNECTION_CLASS: Final = b"\x01"
@@ -951,10 +838,9 @@ class OneRange:
             return None
         if octets != _RANGE_OCTETS or not 0 <= place < _CHANNELS or not 0 <= high - low < _HALF:
             return None
-        assembler = reader.assembler
-        if assembler.open or assembler.queue or reader._searching or reader.dead or reader.trace is not None:
+        if reader._open or reader.queue or reader._searching or reader.dead or reader.trace is not None:
             return None
-        if assembler.heard is not None and (place << 4 | commands) not in assembler.heard:
+        if reader.heard is not None and (place << 4 | commands) not in reader.heard:
             return None
         start = reader.offset if reader.ahead else reader._base + at
         reader.position = at + size  # `skip` inlined

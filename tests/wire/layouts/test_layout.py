@@ -379,7 +379,7 @@ def test_a_run_is_what_is_cut_one_by_one(bodies: list[bytes | None], missing: in
     assert (many.offset, many.frames) == (one.offset, one.frames)
     assert many.next() is None  # which sees what is needed
     many.receive(whole[len(data) :])
-    assert len(run) + len(many.cut_run(0)) == len(bodies)
+    assert len(run) + (len(many.cut_run(0)) if many.ready() else 0) == len(bodies)
 
 
 def cut_by_itself(data: bytes, head: int) -> tuple[list[object], int, int, bool]:
