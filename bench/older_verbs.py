@@ -20,7 +20,7 @@ from amqp_sansio.spec.methods import basic
 from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.method_codec import (
     PROPERTIES_AT,
-    Methods,
+    MethodCodec,
     Publishing,
     RepeatedDeliveries,
     read_properties,
@@ -55,7 +55,7 @@ def _line(name: str, why: str, reads: list[Callable[[], object]], writes: list[C
     print(f"{name:32}{shown}  {why}")
 
 
-def _method(code: int, kind: type[Any], quick: Methods, slow: Methods) -> None:
+def _method(code: int, kind: type[Any], quick: MethodCodec, slow: MethodCodec) -> None:
     word = kind(**{name: SAMPLES[of] for name, of, send in quick.arguments[kind] if send is None})
     octets = quick.encode(word)
     theirs = commands.INDEX_MAPPING.get(code)
@@ -65,11 +65,10 @@ def _method(code: int, kind: type[Any], quick: Methods, slow: Methods) -> None:
     made.unmarshal(octets[4:])
     if kind.VERB.startswith("channel.open"):
         return  # of which pamqp writes nothing but its own default
-    end = len(octets)
     _line(
         kind.VERB,
         "hot" if kind.VERB in HOT else "",
-        [lambda: quick.decode(octets, 0, end), lambda: slow.decode(octets, 0, end), lambda: theirs().unmarshal(octets[4:])],
+        [lambda: quick.read(octets), lambda: slow.read(octets), lambda: theirs().unmarshal(octets[4:])],
         [lambda: quick.encode(word), lambda: slow.encode(word), lambda: theirs.marshal(made)],
     )
 
@@ -79,20 +78,19 @@ def _properties(name: str, properties: basic.Properties) -> None:
     octets = codec.write_header(60, 100, properties)
     theirs = header.ContentHeader()
     theirs.unmarshal(octets)
-    tables = codec.methods
     _line(
         name,
         "hot",
         [
             lambda: codec.read_properties(octets),
             lambda: read_properties(
-                basic.Properties, "", FIELDS, octets, PROPERTIES_AT, len(octets), DEFAULT_READING, tables.read_table
+                basic.Properties, "", FIELDS, octets, PROPERTIES_AT, len(octets), DEFAULT_READING, codec.read_table
             ),
             lambda: header.ContentHeader().unmarshal(octets),
         ],
         [
             lambda: codec.write_header(60, 100, properties),
-            lambda: write_properties("", properties, FIELDS, tables.write_table),
+            lambda: write_properties("", properties, FIELDS, codec.write_table),
             theirs.marshal,
         ],
     )
@@ -100,16 +98,13 @@ def _properties(name: str, properties: basic.Properties) -> None:
 
 def _repeats() -> None:
     codec = AMQP_0_9_1.codec
-    said = [
-        codec.methods.encode(basic.Deliver("amq.ctag-0123456789", tag, False, "exchange", "a.topic.key"))
-        for tag in range(1, 101)
-    ]
+    said = [codec.encode(basic.Deliver("amq.ctag-0123456789", tag, False, "exchange", "a.topic.key")) for tag in range(1, 101)]
     deliveries = RepeatedDeliveries(codec, DEFAULT_READING, DEFAULT_LIMITS)
     publishing = Publishing(codec, 1, 131_072, DEFAULT_LIMITS)
     properties, body = basic.Properties(content_type="text/plain", delivery_mode=2), bytes(100)
 
     def one_by_one() -> object:
-        method = codec.methods.encode(basic.Publish("exchange", "a.topic.key"))
+        method = codec.encode(basic.Publish("exchange", "a.topic.key"))
         octets = codec.write_header(60, 0, properties)[PROPERTIES_AT:]
         return frame_content(1, method, 60, octets, body, 131_072)
 
@@ -134,9 +129,9 @@ def _repeats() -> None:
 
 def main() -> None:
     """Prints one line for each."""
-    quick = AMQP_0_9_1.codec.methods
+    quick = AMQP_0_9_1.codec
     codes = {kind: code for code, kind in quick.kinds.items()}
-    slow = Methods(quick.name, codes, quick.arguments, quick.contents, quick.profile)
+    slow = MethodCodec(quick.name, codes, quick.arguments, quick.carrying, quick.contents, {}, quick.profile)
     print(f"{'ns':32}{'read':>10}{'interpr.':>10}{'pamqp':>10}{'write':>10}{'interpr.':>10}{'pamqp':>10}")
     for code, kind in quick.kinds.items():
         _method(code, kind, quick, slow)

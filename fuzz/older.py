@@ -43,7 +43,7 @@ def spoken(dice: random.Random) -> list[tuple[str, bytes]]:
     dialect = dice.choice(DIALECTS)
     voice = ChannelVoice(dialect, publishes=bool(dice.randrange(2)))
     said = voice.opening("client:channel.open", "server:channel.open-ok")
-    verbs = sorted({kind.VERB for kind in dialect.codec.methods.kinds.values()})
+    verbs = sorted({kind.VERB for kind in dialect.codec.kinds.values()})
     others = ("empty header", "header", "last body", "work", "method with content")
     for _ in range(dice.randint(1, 10)):
         word = dice.choice(verbs) if dice.randrange(5) else dice.choice(others)
@@ -144,7 +144,7 @@ def decoder(said: Said) -> list[str]:
                 out.append(repr(properties))
         else:
             word = codec.read(octets, READING)
-            assert codec.read(codec.methods.encode(word), READING) == word
+            assert codec.read(codec.encode(word), READING) == word
             out.append(repr(word))
     except DecodeError as error:
         out.append(f"{type(error).__name__} {error}")

@@ -182,8 +182,8 @@ class BareChannelCarrier(Bare):
         """The other side says methods; with a content without properties those that carry one."""
         codec = self.dialect.codec
         for method in said:
-            payload = codec.methods.encode(method)
-            if method.VERB in codec.methods.contents:
+            payload = codec.encode(method)
+            if method.VERB in codec.carrying:
                 self.feed(b"".join(frame_content(channel, payload, int.from_bytes(payload[:2], "big"), b"\0\0", body or b"")))
             else:
                 self.feed(frame_method(channel, payload))

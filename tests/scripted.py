@@ -142,9 +142,9 @@ class ChannelPeer(Peer[ChannelWord, Control | Method | Carrying]):
             case Control():
                 return self.dialect.framing.own(codec.write_control(word), 1 << 20)
             case Method():
-                return frame_method(channel, codec.methods.encode(word))
+                return frame_method(channel, codec.encode(word))
             case Carrying(method, body, properties):
-                payload = codec.methods.encode(method)
+                payload = codec.encode(method)
                 return b"".join(frame_content(channel, payload, int.from_bytes(payload[:2], "big"), properties, body))
 
     def _word(self, unit: Assembly) -> Control | Method | Carrying:

@@ -79,7 +79,7 @@ def test_what_was_recorded_is_written_again(file: str) -> None:
         read[kind] += 1
         try:
             if kind == METHOD:
-                again = codec.methods.encode(codec.read(payload))
+                again = codec.encode(codec.read(payload))
             else:
                 properties = codec.read_properties(payload)
                 if properties is None:

@@ -24,8 +24,8 @@ Said = tuple[Speaker, bytes]
 
 def payload(dialect: Dialect[MethodCodec], verb: str, **said: object) -> bytes:
     """A method with these arguments; the others are 0, empty or false."""
-    kind = next(kind for kind in dialect.codec.methods.kinds.values() if verb == kind.VERB)
-    return dialect.codec.methods.encode(kind(**said))
+    kind = next(kind for kind in dialect.codec.kinds.values() if verb == kind.VERB)
+    return dialect.codec.encode(kind(**said))
 
 
 def frame(dialect: Dialect[MethodCodec], verb: str, channel: int = 1, **said: object) -> bytes:

@@ -114,7 +114,7 @@ def _octets(dialect: Dialect[MethodCodec], channel: int, verb: str, words: list[
         return put_frame(int(words[0]), channel, bytes.fromhex("".join(words[1:])))
     if verb == "octets":
         return bytes.fromhex(words[0])
-    kind = next(kind for kind in dialect.codec.methods.kinds.values() if verb == kind.VERB)
+    kind = next(kind for kind in dialect.codec.kinds.values() if verb == kind.VERB)
     given: dict[str, object] = {}
     for word in words:
         name, _, value = word.partition("=")
@@ -130,7 +130,7 @@ def _octets(dialect: Dialect[MethodCodec], channel: int, verb: str, words: list[
             given["body"] = BodyContent(value.encode(), name == "REFERENCE")
         else:
             given[field] = _value(getattr(kind(), field), field, value)
-    return put_frame(1, channel, dialect.codec.methods.encode(kind(**given)))
+    return put_frame(1, channel, dialect.codec.encode(kind(**given)))
 
 
 def _value(default: object, field: str, value: str) -> object:

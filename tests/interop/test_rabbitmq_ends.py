@@ -44,12 +44,12 @@ PROPERTIES_WITH_U = b"\x20\x00" + b"\0\0\0\x05" + b"\x01kUab"
 
 def framed(dialect: ChannelDialect, method: Method, number: int = 1) -> bytes:
     """A method as our client would not say it."""
-    return frame_method(number, dialect.codec.methods.encode(method), 131072)
+    return frame_method(number, dialect.codec.encode(method), 131072)
 
 
 def publish(dialect: ChannelDialect, properties: bytes, key: str) -> bytes:
     """A publish with properties of our rabbitmq."""
-    method = dialect.codec.methods.encode(basic.Publish("", key, False, False, 0))
+    method = dialect.codec.encode(basic.Publish("", key, False, False, 0))
     return b"".join(frame_content(1, method, 60, properties, b"m", 131072, 1))
 
 
@@ -77,7 +77,7 @@ def breach(what: str, dialect: ChannelDialect, name: str) -> bytes:
         "a body without a header": framed(dialect, basic.Publish("", name, False, False, 0)) + put_frame(3, 1, b"m"),
         "a tag twice": 2 * framed(dialect, basic.Consume(name, "c", False, False, False, False, 0, {}, {})),
         "immediate": b"".join(
-            frame_content(1, dialect.codec.methods.encode(basic.Publish("", name, False, True, 0)), 60, b"\0\0", b"m", 4096, 1)
+            frame_content(1, dialect.codec.encode(basic.Publish("", name, False, True, 0)), 60, b"\0\0", b"m", 4096, 1)
         ),
         "a letter that nobody knows": publish(dialect, PROPERTIES_WITH_U, name),
         "a frame without its end": declare[:-1] + b"\0",

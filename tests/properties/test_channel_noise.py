@@ -47,11 +47,11 @@ LIKELY = {
 def anything(chance: Random, dialect: ChannelDialect, who: str, tag: int, consumer: str = "t") -> bytes:
     """A method with likely arguments, with or without a content, now and then on a channel that is not open or cut short."""
     codec = dialect.codec
-    kinds = [kind for kind in codec.methods.kinds.values() if issubclass(kind, Method)]
+    kinds = [kind for kind in codec.kinds.values() if issubclass(kind, Method)]
     likely = [kind for kind in kinds if kind.VERB in LIKELY[who]]
     kind = chance.choice(likely if chance.random() < 0.9 else kinds)
     said: dict[str, object] = {}
-    for name, of, send in codec.methods.arguments[kind]:
+    for name, of, send in codec.arguments[kind]:
         if send is None and isinstance(of, str):
             said[name] = chance.choice(VALUES.get(of, [None]))
     if kind.VERB == "basic.deliver" and chance.random() < 0.9:
@@ -61,14 +61,14 @@ def anything(chance: Random, dialect: ChannelDialect, who: str, tag: int, consum
     if "body" in kind.FIELDS:
         said["body"] = BodyContent(b"m")
     try:
-        payload = codec.methods.encode(kind(**{name: value for name, value in said.items() if value is not None}))
+        payload = codec.encode(kind(**{name: value for name, value in said.items() if value is not None}))
     except (TypeError, ValueError):
         return b""
     if chance.random() < 0.02:
         payload = payload[: chance.randint(0, len(payload))]
     channel = chance.choice((1, 1, 1, 2, 2, 2, 2, 2, 3) if chance.random() < 0.2 else (1, 2))
     octets = put_frame(1, channel, payload)
-    if kind.VERB in codec.methods.contents or chance.random() < 0.02:
+    if kind.VERB in codec.carrying or chance.random() < 0.02:
         of_class = int.from_bytes(payload[:2], "big") if len(payload) >= 2 else 60
         octets += content(b"m" * chance.choice((0, 3)), channel, of=of_class)
     return octets

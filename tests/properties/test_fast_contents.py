@@ -195,7 +195,7 @@ def test_properties_are_read_as_the_interpreter_reads_them(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FlatTables, "read", lambda self, b, p, end: None)
         kind, fields = codec.contents[60]
-        table = codec.methods.read_table
+        table = codec.read_table
         assert quick == tell(
             lambda: read_properties(kind, "header", fields, header, PROPERTIES_AT, len(header), reading, table)
         )
@@ -203,10 +203,10 @@ def test_properties_are_read_as_the_interpreter_reads_them(
 
 def test_a_table_that_was_read_quickly_is_the_table_of_its_fields() -> None:
     codec = FAMILY[0].codec
-    octets = codec.methods.write_table({"a": "x", "b": 1})
-    table, end = codec.methods.read_table(octets, 0, len(octets), Reading(), 0)
+    octets = codec.write_table({"a": "x", "b": 1})
+    table, end = codec.read_table(octets, 0, len(octets), Reading(), 0)
     assert isinstance(table, FieldTable)
     assert (end, table.chosen) == (len(octets), False)
     assert table == FieldTable(table.fields) == {"a": "x", "b": 1}
-    assert codec.methods.write_table(table) == octets
+    assert codec.write_table(table) == octets
     assert table.fields == (("a", Field("S", "x")), ("b", Field("I", 1)))

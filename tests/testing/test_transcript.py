@@ -66,11 +66,11 @@ def test_the_header_of_the_client_tells_the_family(dialect: ChannelDialect, size
     transcript = Transcript()
     transcript.begin(0, 1)
     codec = dialect.codec
-    publish = codec.methods.encode(basic.Publish("x", "k"))
+    publish = codec.encode(basic.Publish("x", "k"))
     said = (
         ("client", dialect.header),
         ("client", framed(5, publish) + framed(5, codec.write_header(60, 5, basic.Properties()), 2) + framed(5, b"hello", 3)),
-        ("server", framed(5, codec.methods.encode(basic.Ack(7, True))) + framed(0, b"")),
+        ("server", framed(5, codec.encode(basic.Ack(7, True))) + framed(0, b"")),
     )
     for speaker, octets in said:
         for at in range(0, len(octets), size):

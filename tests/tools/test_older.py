@@ -37,7 +37,7 @@ def test_names_types_and_marks_are_read() -> None:
 
 def test_the_layout_says_what_reserved_arguments_send() -> None:
     """A reserved text is written as octets, for what arrives in it need be no text."""
-    lines = methods_module(model_of(OLD), "old").splitlines()
+    lines = methods_module(model_of(OLD), "old", "rabbitmq").splitlines()
     assert "    basic.GetOk: 0x003C0047," in lines
     assert '    basic.GetOk: (("ticket", "uint16", None), ("no_ack", "bit", None)),' in lines
     sent = '(("reserved_1", "vbin8", b""), ("reserved_2", "bit", False), ("reserved_3", "uint16", 0))'
@@ -53,7 +53,7 @@ def test_a_type_that_nothing_reads_is_named() -> None:
 def test_a_dialect_with_tables_names_their_profile() -> None:
     text = methods_module(model_of(OLD), "old", "rabbitmq")
     assert "from amqp_sansio.wire.layouts.profiles import PROFILES" in text
-    assert 'METHODS: Final = Methods("old", CODES, ARGUMENTS, CONTENTS, PROFILES["rabbitmq"])' in text
+    assert 'CODEC: Final = MethodCodec("old", CODES, ARGUMENTS, CONTENTS, PROPERTIES, CLASSES, PROFILES["rabbitmq"])' in text
 
 
 def _classes() -> Iterator[tuple[str, int, int, int]]:
@@ -99,5 +99,5 @@ def test_the_layout_of_each_dialect_has_its_methods(name: str) -> None:
     codec = import_module(f"amqp_sansio.wire.layouts.{module_name(name)}").CODEC
     model = load_dialect(name)
     said = {amqp.code << 16 | verb.code: f"{amqp.name}.{verb.name}" for amqp in model.classes for verb in amqp.verbs}
-    assert {code: kind.VERB for code, kind in codec.methods.kinds.items()} == said
+    assert {code: kind.VERB for code, kind in codec.kinds.items()} == said
     assert codec.name == name

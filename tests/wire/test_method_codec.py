@@ -9,6 +9,7 @@ from functools import partial
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from types import ModuleType
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
@@ -46,7 +47,6 @@ from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.method_codec import (
     PROPERTIES_AT,
     MethodCodec,
-    Methods,
     Publishing,
     RepeatedDeliveries,
     RepeatedProperties,
@@ -58,6 +58,8 @@ from tools.codegen.compare_older import facts
 from tools.codegen.older import methods_module, model_of
 from tools.codegen.vocabulary import module
 
+Codes: TypeAlias = dict[type[Method] | type[Control], int]
+Arguments: TypeAlias = dict[type[Method] | type[Control], ArgumentTable]
 TYPES = ("octet", "bit", "bit", "shortstr", "long", "bit", "longstr", "short", "longlong", "timestamp", "table")
 
 
@@ -112,9 +114,13 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
 }
 
 
-def _methods(made: ModuleType) -> Methods:
-    methods: Methods = made.METHODS
-    return methods
+def _codec(made: ModuleType) -> MethodCodec:
+    codec: MethodCodec = made.CODEC
+    return codec
+
+
+def _other(name: str, codes: Codes, arguments: Arguments) -> MethodCodec:
+    return MethodCodec(name, codes, arguments, frozenset(), {}, {}, PROFILES["rabbitmq"])
 
 
 def _arguments(made: ModuleType) -> dict[type[Method], ArgumentTable]:
@@ -131,7 +137,7 @@ def _reads_or_names(made: ModuleType, b: bytes, kind: type[Method]) -> bool:
     """Whether octets are read; else the error names the verb, the argument that is at fault, and an octet."""
     error = None
     try:
-        _methods(made).decode(b, 0, len(b))
+        _codec(made).read(b)
     except DecodeError as why:
         error = why
     if error is None:
@@ -166,11 +172,11 @@ def test_ruff_format_leaves_them_as_they_are(tmp_path: Path) -> None:
 def test_what_is_written_is_read_and_every_prefix_is_refused(made: ModuleType, number: int, data: st.DataObject) -> None:
     """A method is read back equal and written again to the same octets; no prefix of it is one, nor it with more behind it."""
     method = _drawn(made, number, data)
-    b = _methods(made).encode(method)
-    again = _methods(made).decode(b"xyz" + b + b"tail", 3, 3 + len(b))
+    b = _codec(made).encode(method)
+    again = _codec(made).read(b)
     assert again == method
     assert type(again) is type(method)
-    assert _methods(made).encode(again) == b
+    assert _codec(made).encode(again) == b
     assert not any(_reads_or_names(made, b[:cut], type(method)) for cut in range(len(b)))
     assert not _reads_or_names(made, b + b"\0", type(method))
 
@@ -181,7 +187,7 @@ def test_what_is_written_is_read_and_every_prefix_is_refused(made: ModuleType, n
 def test_octets_turned_round(made: ModuleType, number: int, data: st.DataObject) -> None:
     """With any one octet of the arguments inverted it is read, as something else or not, or the error names verb and octet."""
     method = _drawn(made, number, data)
-    b = bytearray(_methods(made).encode(method))
+    b = bytearray(_codec(made).encode(method))
     for place in range(4, len(b)):
         b[place] ^= 0xFF
         _reads_or_names(made, bytes(b), type(method))
@@ -194,19 +200,19 @@ def test_bits_share_octets_and_reserved_ones_keep_their_place(made: ModuleType) 
     table = _arguments(made)[kind]
     assert [n for n, (_, _, send) in enumerate(table) if send is not None] == [1, 5]
     method = kind(*[True] * 7)
-    b = _methods(made).encode(method)
+    b = _codec(made).encode(method)
     assert b[4:] == bytes([0b11011101, 1])
-    assert _methods(made).decode(b, 0, 6) == method
-    assert _methods(made).decode(b[:4] + b"\xff\xff", 0, 6) == method
+    assert _codec(made).read(b) == method
+    assert _codec(made).read(b[:4] + b"\xff\xff") == method
 
 
 def test_a_class_and_method_of_nobody() -> None:
-    none = Methods("none", {}, {}, frozenset())
+    none = _other("none", {}, {})
     with pytest.raises(DecodeError, match=r"method 10\.11 at octet 0: no method has this class and number \(503\)"):
-        none.decode(b"\0\x0a\0\x0b", 0, 4)
+        none.read(b"\0\x0a\0\x0b")
     with pytest.raises(EncodeError, match="is not a method of none"):
         none.encode(Method())
-    assert repr(none) == "Methods('none')"
+    assert repr(none) == "MethodCodec('none')"
 
 
 def test_values_that_no_argument_holds_are_named(made: ModuleType) -> None:
@@ -229,7 +235,7 @@ def test_values_that_no_argument_holds_are_named(made: ModuleType) -> None:
         for n, (name, of) in enumerate(said):
             for bad in () if of == "bit" else (wrong[of],):
                 with pytest.raises(EncodeError) as raised:
-                    _methods(made).encode(kind(*[*good[:n], bad, *good[n + 1 :]]))
+                    _codec(made).encode(kind(*[*good[:n], bad, *good[n + 1 :]]))
                 entry = "['k']" if of == "table" else ""
                 assert raised.value.what == f"{kind.VERB}.{name}{entry}"
 
@@ -240,9 +246,9 @@ def test_the_cost_is_linear(of: str) -> None:
     send: object = {"uint8": 0, "bit": False, "vbin32": b""}[of]
 
     def prepared(size: int, reads: bool) -> Callable[[], object]:
-        methods = Methods("long", {Method: 0x000A000B}, {Method: (("reserved", of, send),) * size}, frozenset())
-        b = methods.encode(Method())
-        return (lambda: methods.decode(b, 0, len(b))) if reads else (lambda: methods.encode(Method()))
+        codec = _other("long", {Method: 0x000A000B}, {Method: (("reserved", of, send),) * size})
+        b = codec.encode(Method())
+        return (lambda: codec.read(b)) if reads else (lambda: codec.encode(Method()))
 
     assert_linear(lambda size: prepared(size, True), 500)
     assert_linear(lambda size: prepared(size, False), 500)
@@ -269,10 +275,10 @@ def test_importing_the_library_imports_no_methods() -> None:
 
 def test_a_broken_table_is_named_with_its_entry() -> None:
     """By the path inside the argument, and with the code of the method."""
-    methods = Methods("one", {Method: 0x000A000B}, {Method: (("arguments", "table", {}),)}, frozenset(), PROFILES["rabbitmq"])
+    codec = _other("one", {Method: 0x000A000B}, {Method: (("arguments", "table", {}),)})
     b = b"\0\x0a\0\x0b\0\0\0\x03\x01kU"
     with pytest.raises(DecodeError, match=r"\.arguments\['k'\] at octet 10: .* no letter 'U' \(502\)"):
-        methods.decode(b, 0, len(b))
+        codec.read(b)
 
 
 def _properties(count: int) -> tuple[tuple[str, str], ...]:
@@ -461,7 +467,7 @@ def test_a_delivery_that_repeats_is_read_as_it_is(dialect, said, most) -> None: 
     codec = dialect.codec
     reader = RepeatedDeliveries(codec, DEFAULT_READING, Limits(cached_commands=most))
     for deliver, at, octet in said:
-        whole = codec.methods.encode(deliver)
+        whole = codec.encode(deliver)
         damaged = whole[:at] + bytes([octet]) + whole[at + 1 :]
         for octets in (whole, damaged, whole[:at], whole):
             assert repeatedly(reader, octets) == plainly(codec, octets)
@@ -473,16 +479,16 @@ def test_deliveries_that_are_remembered(keys: int, kept: int) -> None:
     reader = RepeatedDeliveries(codec, DEFAULT_READING, Limits(cached_commands=2))
     for number in range(keys):
         for tag in range(1, 4):
-            reader.read(codec.methods.encode(Deliver(str(number), tag)))
+            reader.read(codec.encode(Deliver(str(number), tag)))
     assert reader.remembered == kept
-    assert reader.read(codec.methods.encode(GetEmpty())) == GetEmpty()
+    assert reader.read(codec.encode(GetEmpty())) == GetEmpty()
     assert reader.remembered == kept
 
 
 def test_text_is_decoded_once() -> None:
     codec = FAMILY[0].codec
     reader = RepeatedDeliveries(codec, DEFAULT_READING, Limits())
-    first, second = [reader.read(codec.methods.encode(Deliver("t", tag, False, "e", "key"))) for tag in (1, 2)]
+    first, second = [reader.read(codec.encode(Deliver("t", tag, False, "e", "key"))) for tag in (1, 2)]
     assert isinstance(first, Deliver)
     assert isinstance(second, Deliver)
     assert first.routing_key is second.routing_key
@@ -563,7 +569,7 @@ def test_a_prepared_head_is_the_head(dialect, said, most, largest) -> None:  # t
     codec = dialect.codec
     writer = Publishing(codec, 7, largest, Limits(cached_commands=most))
     for exchange, key, flags, body, mandatory, immediate, ticket in said:
-        method = codec.methods.encode(Publish(exchange, key, mandatory, immediate, ticket))
+        method = codec.encode(Publish(exchange, key, mandatory, immediate, ticket))
         alone = partial(frame_content, 7, method, 60, flags, body, largest)
         assert written(partial(writer.write, exchange, key, flags, body, mandatory, immediate, ticket)) == written(alone)
 
@@ -599,6 +605,6 @@ def test_what_cannot_be_written_is_named_and_nothing_is_remembered() -> None:
 @pytest.mark.parametrize("octets", [0, 1, 21, 22, 23, 44, 45])
 def test_a_body_is_split_where_a_frame_is_full(octets: int) -> None:
     codec, body = FAMILY[0].codec, bytes(octets)
-    method, flags = codec.methods.encode(Publish()), codec.write_header(60, 0, Properties())[PROPERTIES_AT:]
+    method, flags = codec.encode(Publish()), codec.write_header(60, 0, Properties())[PROPERTIES_AT:]
     whole = Publishing(codec, 7, 30, DEFAULT_LIMITS).write("", "", flags, body)
     assert whole == b"".join(frame_content(7, method, 60, flags, body, 30))

@@ -36,7 +36,7 @@ def test_what_a_side_never_says_is_reported(edition: Edition) -> None:
         for each in voice.opening("client:channel.open", "server:channel.open-ok"):
             watch.receive_data(each.side, each.octets)
         octets = voice.method(verb)
-        contents = edition.dialect.codec.methods.contents
+        contents = edition.dialect.codec.carrying
         watch.receive_data(SIDES[who], octets + (voice.header(verb, 0) if verb in contents else b""))
         rules = [each.event.rule for each in watch.events() if isinstance(each.event, Violation)]
         # Either side must take message.empty; but the client is never asked.

@@ -30,7 +30,7 @@ _MODULES = {
     "amqp_sansio.wire.codec": "ArgumentTable FieldTypes InnerStructs Reading",
     "amqp_sansio.wire.layouts.fields": "FIELDS SHAPES",
     "amqp_sansio.wire.layouts.layout": ("ControlReader CommandReader ControlWriter CommandWriter Layout"),
-    "amqp_sansio.wire.method_codec": "MethodCodec Methods",
+    "amqp_sansio.wire.method_codec": "MethodCodec",
     "amqp_sansio.spec.base": "Command Control Method Struct",
     "amqp_sansio.spec.values": "Array ByteRanges Map",
     "amqp_sansio.kernel.serials": "RangeSet",

@@ -183,7 +183,7 @@ def _listed(dialects: list[str]) -> str:
 VOCABULARY = "amqp_sansio.spec.methods"
 
 
-def methods_module(model: Model, name: str, profile: str = "", package: str = VOCABULARY, whole: Model | None = None) -> str:
+def methods_module(model: Model, name: str, profile: str, package: str = VOCABULARY, whole: Model | None = None) -> str:
     """Returns the layout of the methods of one dialect: their codes, the tables of their arguments, and properties; `profile`
     is that of its field tables, `package` holds the vocabulary.  Hot verbs of the family `whole` have straight-line code."""
     verbs = [(c.code << 16 | v.code, v) for c in model.classes for v in c.verbs]
@@ -205,20 +205,23 @@ def methods_module(model: Model, name: str, profile: str = "", package: str = VO
     head = "CONTENTS: Final[frozenset[str]] = frozenset("
     held = ["    [", *[f"        {each}," for each in contents], "    ]", ")"]
     body += ["", head, *held] if contents else ["", f"{head}[])"]
-    tables = [f"PROFILES[{quoted(profile)}]"] if profile else []
+    tables = [f"PROFILES[{quoted(profile)}]"]
     if whole is not None:
         body += straight(model, whole)
         tables += ["READERS", "WRITERS"]
     body += [
         "",
-        *call("METHODS: Final = Methods", [quoted(name), "CODES", "ARGUMENTS", "CONTENTS", *tables], "", 0),
-        "",
         "CLASSES: Final[dict[int, str]] = {",
         *[f"    {c.code}: {quoted(c.name)}," for c in model.classes],
         "}",
-        *call("CODEC: Final = MethodCodec", [quoted(name), "METHODS", "PROPERTIES", "CLASSES"], "", 0),
+        *call(
+            "CODEC: Final = MethodCodec",
+            [quoted(name), "CODES", "ARGUMENTS", "CONTENTS", "PROPERTIES", "CLASSES", *tables],
+            "",
+            0,
+        ),
     ]
-    more = {"amqp_sansio.wire.layouts.profiles": {"PROFILES"}} if profile else {}
+    more = {"amqp_sansio.wire.layouts.profiles": {"PROFILES"}}
     return assembled(f"The methods of {name} as tables.", body, [c.name for c in model.classes], more, package=package)
 
 
@@ -246,13 +249,12 @@ def variant_module(model: Model, base: Model, name: str, version: str) -> str:
     for code, verb in hot(base):
         at, other = own.get(f"{verb.owner}.{verb.name}", (code, verb))
         assert (at, [*map(_argument, other.fields)]) == (code, [*map(_argument, verb.fields)]), f"{name} {verb.name}"
-    said = [quoted(name), "_CODES", "_ARGUMENTS", "CONTENTS", f"PROFILES[{quoted(PROFILE)}]", "READERS", "WRITERS"]
-    body += ["}", "", *call("METHODS: Final = Methods", said, "", 0)]
     more = {c.code: c.name for c in model.classes if c.name not in {each.name for each in base.classes}}
     classes = (
         "CLASSES" if not more else f"{{**CLASSES, {', '.join([f'{code}: {quoted(each)}' for code, each in more.items()])}}}"
     )
-    body += [f"CODEC: Final = MethodCodec({quoted(name)}, METHODS, PROPERTIES, {classes})"]
+    said = [quoted(name), "_CODES", "_ARGUMENTS", "CONTENTS", "PROPERTIES", classes, f"PROFILES[{quoted(PROFILE)}]"]
+    body += ["}", "", *call("CODEC: Final = MethodCodec", [*said, "READERS", "WRITERS"], "", 0)]
     where = f"amqp_sansio.wire.layouts.{module_name(version)}"
     imports = {
         where: {"ARGUMENTS", "CLASSES", "CODES", "CONTENTS", "PROPERTIES", "READERS", "WRITERS"},

@@ -39,7 +39,7 @@ def only(language: Automaton, verbs: Collection[str]) -> Automaton:
 def asked_in_rows(edition: Edition) -> list[Question]:
     """Returns what is legal on an open channel according to the rows: the speaker, and the answers."""
     found: list[Question] = []
-    for kind, arguments in sorted(edition.dialect.codec.methods.arguments.items(), key=lambda each: each[0].VERB):
+    for kind, arguments in sorted(edition.dialect.codec.arguments.items(), key=lambda each: each[0].VERB):
         verb = kind.VERB
         if verb.startswith("connection.") or verb in _LIFE or (verb in rows.ANSWERS and verb not in rows.REPLIES):
             continue

@@ -373,7 +373,7 @@ class ChannelChecker(Checker):
     def carries(self, class_code: int, code: int) -> bool:
         if not self._others:
             return self._codec.carries(class_code, code)
-        having = [each for each in (self._codec, *self._others) if class_code << 16 | code in each.methods.kinds]
+        having = [each for each in (self._codec, *self._others) if class_code << 16 | code in each.kinds]
         return bool(having) and all(each.carries(class_code, code) for each in having)
 
     def hear(self, speaker: Speaker, unit: Assembly) -> None:

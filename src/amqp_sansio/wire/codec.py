@@ -76,6 +76,9 @@ class Codec:
     def __init__(self, name: str) -> None:
         self.name: Final = name
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     def read_control(self, unit: Assembly, reading: Reading) -> Control:
         """Decodes the control of a unit.  Raises DecodeError."""
         raise NotImplementedError

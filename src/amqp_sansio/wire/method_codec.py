@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import Final, NoReturn, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.errors.core import many
@@ -134,108 +134,8 @@ def write_arguments(what: str, thing: Value, arguments: ArgumentTable, write_tab
     return b"".join(parts)
 
 
-class Methods:
-    """The methods of one dialect.
-
-    `profile` defines the letters of its field tables; None when it has no tables.  `codes` maps each method to class and method
-    number as one number of four octets, `arguments` to its arguments in order; `contents` names the verbs that carry a content.
-    Methods of class connection are controls, the same in all families.  `readers` and `writers` are straight-line code,
-    possibly for methods that a variant lacks.
-    """
-
-    __slots__ = (
-        "_codes", "_readers", "_writers", "arguments", "contents", "kinds", "name", "profile", "read_table", "write_flat",
-        "write_table",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        name: str,
-        codes: dict[type[Method] | type[Control], int],
-        arguments: dict[type[Method] | type[Control], ArgumentTable],
-        contents: frozenset[str],
-        profile: TableProfile | None = None,
-        readers: Mapping[int, ReadMethod] | None = None,
-        writers: Mapping[type[Method] | type[Control], WriteMethod] | None = None,
-    ) -> None:
-        self.name: Final = name
-        self.contents: Final = contents
-        self.profile: Final = profile
-        read: TableReader = _no_table
-        write: Callable[[object], bytes] = _no_table
-        write_flat: Callable[[Mapping[str, object]], bytes] = _no_table
-        if profile is not None:
-            read, write, write_flat = profile.read, profile.write, profile.write_flat
-        self.read_table: Final = read
-        """Decodes a field table by the dialect's profile; see `TableProfile.read`."""
-        self.write_table: Final = write
-        """Encodes a field table; see `TableProfile.write`."""
-        self.write_flat: Final = write_flat
-        """Encodes a dict as a field table on the fast path; see `TableProfile.write_flat`."""
-        self._codes: Final = codes
-        self.arguments: Final = arguments
-        self.kinds: Final[dict[int, type[Method] | type[Control]]] = {code: kind for kind, code in codes.items()}
-        """The methods by class and method number, as one number of four octets."""
-        self._readers: Final = {code: quick for code, quick in (readers or {}).items() if code in self.kinds}
-        self._writers: Final = {kind: quick for kind, quick in (writers or {}).items() if kind in codes}
-
-    def read_flat(self, reading: Reading) -> FlatReader:
-        """Returns the reader of flat field tables; see `FlatTables.read`."""
-        return _no_flat if self.profile is None or reading.nesting < 1 else self.profile.read_flat
-
-    def decode(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Method | Control:
-        """Decodes the method between `start`, its class, and `end`.
-
-        Raises DecodeError, which names verb, argument and offset: 502 for arguments, 503 for an unknown class or method.
-        """
-        if end - start < 4:
-            raise DecodeError("method", start, f"class and method take 4 octets, {end - start} came", 502)
-        code = u32(b, start)[0]
-        quick = self._readers.get(code)
-        if quick is not None:
-            try:
-                method = quick(b, start + 4, end, reading)
-            except BAD:
-                method = None
-            if method is not None:
-                return method
-        kind = self.kinds.get(code)
-        if kind is None:
-            raise DecodeError(f"method {code >> 16}.{code & 0xFFFF}", start, "no method has this class and number", 503)
-        arguments = self.arguments[kind]
-        made: Value = read_arguments(kind, kind.VERB, arguments, b, start + 4, end, reading, self.read_table)
-        assert isinstance(made, Method | Control)
-        return made
-
-    def encode(self, method: Method | Control) -> bytes:
-        """Encodes a method with class and method number.  Raises EncodeError, which names the argument."""
-        kind = type(method)
-        quick = self._writers.get(kind)
-        if quick is not None:
-            try:
-                return quick(method)
-            except UNWRITABLE:
-                pass  # the interpreter names the cause
-        code = self._codes.get(kind)
-        if code is None:
-            raise EncodeError(kind.VERB or kind.__name__, f"is not a method of {self.name}")
-        arguments = self.arguments[kind]
-        try:
-            return put_u32(code) + write_arguments(kind.VERB, method, arguments, self.write_table)
-        except UNWRITABLE as why:
-            said = tuple([(name, of) for name, of, send in arguments if send is None])
-            raise unwritable(kind.VERB, method, said, {}, why) from None
-
-    def __repr__(self) -> str:
-        return f"Methods({self.name!r})"
-
-
-def _no_table(*_: object) -> NoReturn:
-    raise AssertionError("a dialect with tables has a profile")
-
-
 def _no_flat(b: bytes, p: int, end: int) -> None:
-    """The reader of flat tables for a dialect without tables."""
+    """The reader of flat tables where none may be read."""
 
 
 T = TypeVar("T")
@@ -308,25 +208,59 @@ PropertyTypes: TypeAlias = "Mapping[int, tuple[type[Struct], FieldTypes]]"
 class MethodCodec(Codec):
     """The codec of one dialect.
 
-    `methods` has all its methods, including those of class connection; `classes` names its classes, for unknown method numbers.
+    `codes` maps each method, including those of class connection, to class and method number as one number of four octets,
+    `arguments` to its arguments in order; `carrying` names the verbs that carry a content, and `classes` the classes, for
+    unknown method numbers.  `profile` defines the letters of field tables.  Methods of class connection are controls, the same
+    in all families.  `readers` and `writers` are straight-line code, possibly for methods that a variant lacks.
     """
 
-    __slots__ = ("_carrying", "_classes", "_numbers", "_verbs", "basic", "contents", "extended", "methods", "verbs")
+    __slots__ = (
+        "_carrying", "_classes", "_codes", "_numbers", "_readers", "_verbs", "_writers", "arguments", "basic", "carrying",
+        "contents", "extended", "kinds", "profile", "read_table", "verbs", "write_flat", "write_table",
+    )  # fmt: skip
 
-    def __init__(self, name: str, methods: Methods, contents: PropertyTypes, classes: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        codes: dict[type[Method] | type[Control], int],
+        arguments: dict[type[Method] | type[Control], ArgumentTable],
+        carrying: frozenset[str],
+        contents: PropertyTypes,
+        classes: Mapping[int, str],
+        profile: TableProfile,
+        readers: Mapping[int, ReadMethod] | None = None,
+        writers: Mapping[type[Method] | type[Control], WriteMethod] | None = None,
+    ) -> None:
         super().__init__(name)
-        self.methods: Final = methods
+        self.carrying: Final = carrying
         self.contents: Final = dict(contents)
+        self.profile: Final = profile
+        self.read_table: Final[TableReader] = profile.read
+        """Decodes a field table by the dialect's profile; see `TableProfile.read`."""
+        self.write_table: Final[Callable[[object], bytes]] = profile.write
+        """Encodes a field table; see `TableProfile.write`."""
+        self.write_flat: Final = profile.write_flat
+        """Encodes a dict as a field table on the fast path; see `TableProfile.write_flat`."""
+        self._codes: Final = codes
+        self.arguments: Final = arguments
+        self.kinds: Final[dict[int, type[Method] | type[Control]]] = {code: kind for kind, code in codes.items()}
+        """The methods by class and method number, as one number of four octets."""
+        self._readers: Final = {code: quick for code, quick in (readers or {}).items() if code in self.kinds}
+        self._writers: Final = {kind: quick for kind, quick in (writers or {}).items() if kind in codes}
         self.basic: Final = next((put_u16(code) for code, (kind, _) in contents.items() if kind is basic.Properties), b"none")
         """The octets of the class whose properties have straight-line code."""
         self._classes: Final = dict(classes)
-        self._verbs: Final = {code: kind.VERB for code, kind in methods.kinds.items()}
-        self.extended: Final = basic.Nack in methods.arguments
+        self._verbs: Final = {code: kind.VERB for code, kind in self.kinds.items()}
+        self.extended: Final = basic.Nack in arguments
         """Whether the dialect has RabbitMQ's extensions."""
         self._numbers: Final = {verb: (code >> 16, code & 0xFFFF) for code, verb in self._verbs.items()}
         self.verbs: Final = frozenset(self._verbs.values())
         """The methods of the dialect."""
-        self._carrying: Final = frozenset([code for code, verb in self._verbs.items() if verb in methods.contents])
+        self._carrying: Final = frozenset([code for code, verb in self._verbs.items() if verb in carrying])
+
+    def read_flat(self, reading: Reading) -> FlatReader:
+        """Returns the reader of flat field tables; see `FlatTables.read`."""
+        return _no_flat if reading.nesting < 1 else self.profile.read_flat
 
     def carries(self, class_code: int, code: int) -> bool:
         return class_code << 16 | code in self._carrying
@@ -364,9 +298,46 @@ class MethodCodec(Codec):
     def read(self, payload: bytes, reading: Reading = DEFAULT_READING) -> Method | Control:
         """Decodes a method, or a control for one of class connection.
 
-        Raises DecodeError: 502 for arguments, 503 for an unknown method, 506 for one of our limits.
+        Raises DecodeError, which names verb, argument and offset: 502 for arguments, 503 for an unknown class or method, 506
+        for one of our limits.
         """
-        return self.methods.decode(payload, 0, len(payload), reading)
+        end = len(payload)
+        if end < 4:
+            raise DecodeError("method", 0, f"class and method take 4 octets, {end} came", 502)
+        code = u32(payload, 0)[0]
+        quick = self._readers.get(code)
+        if quick is not None:
+            try:
+                method = quick(payload, 4, end, reading)
+            except BAD:
+                method = None
+            if method is not None:
+                return method
+        kind = self.kinds.get(code)
+        if kind is None:
+            raise DecodeError(f"method {code >> 16}.{code & 0xFFFF}", 0, "no method has this class and number", 503)
+        made: Value = read_arguments(kind, kind.VERB, self.arguments[kind], payload, 4, end, reading, self.read_table)
+        assert isinstance(made, Method | Control)
+        return made
+
+    def encode(self, method: Method | Control) -> bytes:
+        """Encodes a method with class and method number.  Raises EncodeError, which names the argument."""
+        kind = type(method)
+        quick = self._writers.get(kind)
+        if quick is not None:
+            try:
+                return quick(method)
+            except UNWRITABLE:
+                pass  # the interpreter names the cause
+        code = self._codes.get(kind)
+        if code is None:
+            raise EncodeError(kind.VERB or kind.__name__, f"is not a method of {self.name}")
+        arguments = self.arguments[kind]
+        try:
+            return put_u32(code) + write_arguments(kind.VERB, method, arguments, self.write_table)
+        except UNWRITABLE as why:
+            said = tuple([(name, of) for name, of, send in arguments if send is None])
+            raise unwritable(kind.VERB, method, said, {}, why) from None
 
     def read_properties(self, header: bytes, reading: Reading = DEFAULT_READING) -> Struct | None:
         """Decodes the properties in a content header; None for a class without contents, or too few octets for a class.
@@ -377,7 +348,7 @@ class MethodCodec(Codec):
             try:
                 begin = Beginning(header, PROPERTIES_AT)
                 properties = read_basic_properties(
-                    header, begin, len(header), reading, self.methods.read_table, self.methods.read_flat(reading)
+                    header, begin, len(header), reading, self.read_table, self.read_flat(reading)
                 )
                 if properties is not None:
                     return properties
@@ -387,7 +358,7 @@ class MethodCodec(Codec):
         if held is None:
             return None
         kind, fields = held
-        return read_properties(kind, "header", fields, header, PROPERTIES_AT, len(header), reading, self.methods.read_table)
+        return read_properties(kind, "header", fields, header, PROPERTIES_AT, len(header), reading, self.read_table)
 
     def write_header(self, class_code: int, size: int, properties: Value) -> bytes:
         """Encodes the content header for a body of `size` octets.  Raises EncodeError, which names the property."""
@@ -412,7 +383,7 @@ class MethodCodec(Codec):
 
     def has_argument(self, kind: type[Method], name: str) -> bool:
         """Returns whether a method has an argument of this name in the dialect."""
-        return any(each == name for each, _, _ in self.methods.arguments[kind])
+        return any(each == name for each, _, _ in self.arguments[kind])
 
     @property
     def version(self) -> str:
@@ -422,10 +393,10 @@ class MethodCodec(Codec):
     def _write_properties(self, properties: Value, fields: FieldTypes) -> bytes:
         if type(properties) is basic.Properties:
             try:
-                return write_basic_properties(properties, self.methods.write_table)
+                return write_basic_properties(properties, self.write_table)
             except UNWRITABLE:
                 pass  # the interpreter names the cause
-        return write_properties("header", properties, fields, self.methods.write_table)
+        return write_properties("header", properties, fields, self.write_table)
 
     def read_control(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> Control:
         """See `Codec`."""
@@ -442,7 +413,7 @@ class MethodCodec(Codec):
 
     def write_control(self, control: Control) -> bytes:
         """See `Codec`."""
-        return b"" if isinstance(control, Heartbeat) else self.methods.encode(control)
+        return b"" if isinstance(control, Heartbeat) else self.encode(control)
 
 
 _DELIVER: Final = b"\x00\x3c\x00\x3c"
@@ -505,8 +476,8 @@ class RepeatedProperties:
         self._codec: Final = codec
         self._basic: Final = codec.basic
         self._reading: Final = reading
-        self._read_table: Final = codec.methods.read_table
-        self._read_flat: Final = codec.methods.read_flat(reading)
+        self._read_table: Final = codec.read_table
+        self._read_flat: Final = codec.read_flat(reading)
         self._header = b""
         self._last: Struct | None = None
         self._begin = Beginning(bytes(PROPERTIES_AT + 2), PROPERTIES_AT)
@@ -591,9 +562,9 @@ class Publishing:
         """What `begin` encoded so far, by content type and encoding, which come again with every message of a kind."""
         self._last: Properties | None = None
         self._octets = b""  # of the last properties
-        self.write_table: Final = codec.methods.write_table
+        self.write_table: Final = codec.write_table
         """Encodes a field table; see `TableProfile.write`."""
-        self.write_flat: Final = codec.methods.write_flat
+        self.write_flat: Final = codec.write_flat
         """Encodes a dict as a field table on the fast path; see `TableProfile.write_flat`."""
 
     @property
@@ -650,7 +621,7 @@ class Publishing:
 
     def _remember(self, exchange: str, routing_key: str, mandatory: bool, immediate: bool, ticket: int) -> bytes:
         publish = Publish(exchange, routing_key, mandatory, immediate, ticket)
-        method = frame_method(self._channel, self._codec.methods.encode(publish), self._max_frame)
+        method = frame_method(self._channel, self._codec.encode(publish), self._max_frame)
         method += _begin_header(CONTENT_HEADER, self._channel)
         if len(self.heads) >= self._limits.cached_commands:
             self.heads.clear()

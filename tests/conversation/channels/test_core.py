@@ -649,7 +649,7 @@ def test_an_answer_whose_id_cannot_be_read_is_nobodys() -> None:
     stage.queue("q")
     answer = core.requests.publish("", "q", b"", {})
     stage.run()
-    method = AMQP_0_9_1.codec.methods.encode(basic.Deliver(REPLY_TO, 1, False, "", REPLY_TO))
+    method = AMQP_0_9_1.codec.encode(basic.Deliver(REPLY_TO, 1, False, "", REPLY_TO))
     not_utf_8 = b"\x04\x00" + b"\x02\xff\xfe"
     stage.client.receive_data(b"".join(frame_content(1, method, 60, not_utf_8, b"", 4096, 0)))
     stage.run()

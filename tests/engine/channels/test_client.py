@@ -72,7 +72,7 @@ def test_calls_are_answered_in_their_order_and_several_may_wait(dialect: Channel
         client.select_tx(),
         client.commit(),
         client.rollback(),
-        client.request_access("/data", active=True) if access.Request in dialect.codec.methods.arguments else client.qos(1),
+        client.request_access("/data", active=True) if access.Request in dialect.codec.arguments else client.qos(1),
     ]
     stage.run()
     _, asked = stage.take()
@@ -80,7 +80,7 @@ def test_calls_are_answered_in_their_order_and_several_may_wait(dialect: Channel
     replies = [
         exchange.DeclareOk(), queue.DeclareOk("q", 1, 2), queue.BindOk(), queue.UnbindOk(), queue.PurgeOk(3), queue.DeleteOk(4),
         exchange.DeleteOk(), basic.QosOk(), tx.SelectOk(), tx.CommitOk(), tx.RollbackOk(),
-        access.RequestOk(1) if access.Request in dialect.codec.methods.arguments else basic.QosOk(),
+        access.RequestOk(1) if access.Request in dialect.codec.arguments else basic.QosOk(),
     ]  # fmt: skip
     for id, reply in zip(ids, replies, strict=True):
         served.reply(id, reply)

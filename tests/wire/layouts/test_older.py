@@ -22,7 +22,7 @@ def test_the_unbind_of_class_queue_has_its_bit_before_its_table() -> None:
     """As its page prints it, and as queue.bind has it."""
     word = queue.Unbind("q", "e", "k", {}, 7, True)
     octets = bytes.fromhex("0032 0032 0007 0171 0165 016b 01 00000000")
-    assert AMQP_0_9_UNBIND.codec.methods.encode(word) == octets
+    assert AMQP_0_9_UNBIND.codec.encode(word) == octets
     assert AMQP_0_9_UNBIND.codec.read(octets) == word
 
 
@@ -33,10 +33,10 @@ def said(arguments: ArgumentTable) -> tuple[tuple[str, str], ...]:
 
 def written_again(codec: MethodCodec, word: Method | Control) -> bytes:
     """The octets of a method, once it was read and written again to the same ones."""
-    octets = codec.methods.encode(word)
+    octets = codec.encode(word)
     again = codec.read(octets)
     assert same(again, word)
-    assert codec.methods.encode(again) == octets
+    assert codec.encode(again) == octets
     assert codec.verb_of(octets) == word.VERB
     return octets
 
@@ -46,7 +46,7 @@ def written_again(codec: MethodCodec, word: Method | Control) -> bytes:
 def test_every_method_at_its_extremes(dialect: Dialect[MethodCodec], high: bool) -> None:
     """No prefix of a method is one, nor it with an octet behind it."""
     codec = dialect.codec
-    for kind, arguments in codec.methods.arguments.items():
+    for kind, arguments in codec.arguments.items():
         octets = written_again(codec, kind(**held(said(arguments), high)))
         for wrong in (octets + b"\0", *[octets[:cut] for cut in range(3, min(len(octets), 40))]):
             with pytest.raises(DecodeError) as raised:
@@ -59,8 +59,8 @@ def test_every_method_at_its_extremes(dialect: Dialect[MethodCodec], high: bool)
 def test_any_method(dialect: Dialect[MethodCodec], data: st.DataObject) -> None:
     """What it holds are any values of its types; each octet that is changed gives a method or an error that names the verb."""
     codec = dialect.codec
-    kind = data.draw(st.sampled_from(list(codec.methods.arguments)))
-    word = kind(**{name: data.draw(ANY[of]) for name, of in said(codec.methods.arguments[kind])})
+    kind = data.draw(st.sampled_from(list(codec.arguments)))
+    word = kind(**{name: data.draw(ANY[of]) for name, of in said(codec.arguments[kind])})
     octets = bytearray(written_again(codec, word))
     if len(octets) == 4:
         return
@@ -81,12 +81,12 @@ def test_what_a_reserved_argument_holds_is_passed_over(dialect: Dialect[MethodCo
     """It need not even be text, and is sent as nothing."""
     codec = dialect.codec
     found = 0
-    for kind, arguments in codec.methods.arguments.items():
+    for kind, arguments in codec.arguments.items():
         if arguments and arguments[0][2] is not None and arguments[0][1] in ("vbin8", "uint16"):
-            octets = codec.methods.encode(kind(**held(said(arguments), True)))
+            octets = codec.encode(kind(**held(said(arguments), True)))
             head, rest = octets[:4], octets[4 + (1 if arguments[0][1] == "vbin8" else 2) :]
             filled = head + (b"\x02\xff\xfe" if arguments[0][1] == "vbin8" else b"\xff\xff") + rest
-            assert codec.methods.encode(codec.read(filled)) == octets
+            assert codec.encode(codec.read(filled)) == octets
             found += 1
     assert (found > 0) == ("0-9-1" in dialect.name)
 

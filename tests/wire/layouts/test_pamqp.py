@@ -43,7 +43,7 @@ def theirs_of(code: int, octets: bytes) -> Any:
 def said_by(word: Method | Control) -> list[object]:
     """Every argument as pamqp is to have it, reserved ones included."""
     found: list[object] = []
-    for name, of, send in CODEC.methods.arguments[type(word)]:
+    for name, of, send in CODEC.arguments[type(word)]:
         value = getattr(word, name) if send is None else {"bit": False}.get(of, "" if of.startswith(("vbin", "str")) else 0)
         found.append(" ".join(value) if of.startswith("words") and isinstance(value, tuple) else value)
     return found
@@ -59,7 +59,7 @@ def alike(ours: object, theirs: object) -> bool:
     return ours == theirs
 
 
-METHODS: Final = sorted(CODEC.methods.kinds.items())
+METHODS: Final = sorted(CODEC.kinds.items())
 
 
 def test_which_methods_each_has() -> None:
@@ -71,7 +71,7 @@ def test_which_methods_each_has() -> None:
     }
     for code, kind in METHODS:
         if kind.VERB not in ONLY_OURS:
-            assert len(CODEC.methods.arguments[kind]) == len(commands.INDEX_MAPPING[code].attributes())
+            assert len(CODEC.arguments[kind]) == len(commands.INDEX_MAPPING[code].attributes())
 
 
 @pytest.mark.parametrize(("code", "kind"), METHODS, ids=lambda value: getattr(value, "VERB", ""))
@@ -79,9 +79,9 @@ def test_each_method_both_ways(code: int, kind: type[Method | Control]) -> None:
     """What we write, pamqp reads with the same values and writes as the same octets, which we read as what we wrote."""
     if kind.VERB in ONLY_OURS:
         return
-    arguments = {name: of for name, of, send in CODEC.methods.arguments[kind] if send is None}
+    arguments = {name: of for name, of, send in CODEC.arguments[kind] if send is None}
     word = kind(**{name: PLAIN[of] for name, of in arguments.items()})
-    octets = CODEC.methods.encode(word)
+    octets = CODEC.encode(word)
     theirs = theirs_of(code, octets[4:])
     values = [getattr(theirs, name) for name in theirs.attributes()]
     assert all(map(alike, said_by(word), values)), (word, values)
@@ -99,10 +99,10 @@ SIGNED: Final = {"basic.deliver", "basic.get-ok", "basic.ack", "basic.reject", "
 def test_numbers_and_bits_at_their_extremes(code: int, kind: type[Method | Control], high: bool) -> None:
     if kind.VERB in ONLY_OURS:
         return
-    arguments = {name: of for name, of, send in CODEC.methods.arguments[kind] if send is None and of[:4] in ("bit", "uint")}
+    arguments = {name: of for name, of, send in CODEC.arguments[kind] if send is None and of[:4] in ("bit", "uint")}
     word = kind(**{name: EXTREMES[of][high] for name, of in arguments.items()})
-    theirs = theirs_of(code, CODEC.methods.encode(word)[4:])
-    for (name, of, _), theirs_name in zip(CODEC.methods.arguments[kind], theirs.attributes(), strict=True):
+    theirs = theirs_of(code, CODEC.encode(word)[4:])
+    for (name, of, _), theirs_name in zip(CODEC.arguments[kind], theirs.attributes(), strict=True):
         if name in arguments:
             value = getattr(theirs, theirs_name)
             assert value == (-1 if high and of == "uint64" and kind.VERB in SIGNED else getattr(word, name))

@@ -19,7 +19,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, queue
 from amqp_sansio.spec.methods import channel as channels
-from amqp_sansio.wire.method_codec import Methods
+from amqp_sansio.wire.method_codec import MethodCodec
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.channels.core import ChannelCore
@@ -99,7 +99,7 @@ class Calls:
         core = self._core
         channel, topology = core.channel, core.client.topology
         if isinstance(method, DECLARING):
-            channel._channels.codec.methods.encode(method)  # raises for wrong fields, before the topology reads them
+            channel._channels.codec.encode(method)  # raises for wrong fields, before the topology reads them
         declares = topology.must_have_room(method)
         core.flush()
         id = channel.send(method)
@@ -278,16 +278,16 @@ class Requests:
             answer.fail(error)
 
 
-def check_executable(method: Method, methods: Methods) -> None:
+def check_executable(method: Method, codec: MethodCodec) -> None:
     """Raises an error for what `execute` does not send: methods with a content or a wrong bit, and basic.get."""
     if not isinstance(method, Method):
         raise EncodeError("method", f"a method of amqp_sansio.spec.methods, not {type(method).__name__}")
     why, instead = (
-        ("it carries a content", "publish") if method.VERB in methods.contents else _NOT_EXECUTED.get(method.VERB, ("", ""))
+        ("it carries a content", "publish") if method.VERB in codec.carrying else _NOT_EXECUTED.get(method.VERB, ("", ""))
     )
     if why:
         raise LocalProtocolError(f"execute {method.VERB}", why, (instead,), method.VERB)
-    check_bits(method, methods.arguments.get(type(method), ()))
+    check_bits(method, codec.arguments.get(type(method), ()))
 
 
 def with_queue(method: Method, declared: str) -> Method:

@@ -189,7 +189,7 @@ class ChannelCore(BaseCore):
         LocalProtocolError for one that carries a content (`publish`) and for those that bring messages (`get`, `subscribe`).
         LimitError where more would be to be declared again than `Limits.declared`.
         """
-        check_executable(method, self.channel._channels.codec.methods)
+        check_executable(method, self.channel._channels.codec)
         mode = _MODES.get(type(method))
         if mode is not None:
             check_mode(self._mode, mode, method)

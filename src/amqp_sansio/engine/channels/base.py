@@ -310,17 +310,17 @@ class BaseChannel:
 
     def _method_frame(self, method: Method) -> bytes:
         channels = self._channels
-        return frame_method(self.number, channels.codec.methods.encode(method), self._carrier._max_frame_size)
+        return frame_method(self.number, channels.codec.encode(method), self._carrier._max_frame_size)
 
     def _frames(self, method: Method, properties: ContentProperties, body: bytes | None, size: int | None) -> tuple[bytes, int]:
         """Encodes a method, with its content if it carries one; also returns how many octets of its body follow later."""
         channels = self._channels
         codec = channels.codec
-        if method.VERB not in codec.methods.contents:
+        if method.VERB not in codec.carrying:
             if properties is not None or body is not None or size is not None:
                 raise EncodeError(method.VERB, "carries no content")
             return self._method_frame(method), 0
-        payload = codec.methods.encode(method)
+        payload = codec.encode(method)
         data = _NOTHING if body is None else octets_of(body)
         octets = len(data)
         if size is not None:

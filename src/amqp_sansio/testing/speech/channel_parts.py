@@ -46,7 +46,7 @@ class Edition(NamedTuple):
     @property
     def verbs(self) -> frozenset[str]:
         """Its methods."""
-        return frozenset([kind.VERB for kind in self.dialect.codec.methods.arguments])
+        return frozenset([kind.VERB for kind in self.dialect.codec.arguments])
 
     def asked(self, *rules: str) -> tuple[Question, ...]:
         """Returns the questions of some rules."""
@@ -112,7 +112,7 @@ class ChannelVoice:
         """`publishes`: send a message wherever the server confirms one."""
         self._publishes: Final = publishes
         self._dialect: Final = dialect
-        self._kinds: Final = {kind.VERB: (code, kind) for code, kind in dialect.codec.methods.kinds.items()}
+        self._kinds: Final = {kind.VERB: (code, kind) for code, kind in dialect.codec.kinds.items()}
         self._channels = 0
         self._delivered = 0
         self._confirmed = 0
@@ -151,7 +151,7 @@ class ChannelVoice:
             return put_frame(CONTENT_BODY, 1, b"m")
         verb, _, how = said.partition(" ")
         octets = self.method(verb, self._arguments(speaker, verb, how))
-        return octets + self.header(verb, 0) if verb in self._dialect.codec.methods.contents else octets
+        return octets + self.header(verb, 0) if verb in self._dialect.codec.carrying else octets
 
     def _arguments(self, speaker: str, verb: str, how: str) -> dict[str, object]:
         if verb == "connection.start":
@@ -179,7 +179,7 @@ class ChannelVoice:
     def method(self, verb: str, said: Mapping[str, object] = MappingProxyType({}), channel: int = 1) -> bytes:
         """Returns the frame of a method; arguments default to 0, empty or false; those of class connection use channel 0."""
         kind = self._kinds[verb][1]
-        payload = self._dialect.codec.methods.encode(kind(**said))
+        payload = self._dialect.codec.encode(kind(**said))
         return put_frame(METHOD, 0 if verb.startswith("connection.") else channel, payload)
 
     def header(self, verb: str, size: int) -> bytes:

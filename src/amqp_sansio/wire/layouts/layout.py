@@ -233,9 +233,6 @@ class Layout(Codec):
         """Returns class code and code.  Raises KeyError for a struct without a code (reply-to)."""
         return self._codes[thing if isinstance(thing, type) else type(thing)]
 
-    def __repr__(self) -> str:
-        return f"Layout({self.name!r})"
-
 
 HEADER_WRITERS: Final[dict[type, Callable[..., bytes]]] = {
     kind: WRITERS[kind] for kind in (DeliveryProperties, MessageProperties)

@@ -12,7 +12,7 @@ from amqp_sansio.spec.methods import queue
 from amqp_sansio.wire.codec import ArgumentTable
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.layouts.v0_8 import ARGUMENTS, CLASSES, CODES, CONTENTS, PROPERTIES, READERS, WRITERS
-from amqp_sansio.wire.method_codec import MethodCodec, Methods
+from amqp_sansio.wire.method_codec import MethodCodec
 
 _CODES: Final[dict[type[Method] | type[Control], int]] = {
     **CODES,
@@ -32,5 +32,14 @@ _ARGUMENTS: Final[dict[type[Method] | type[Control], ArgumentTable]] = {
     queue.UnbindOk: (),
 }
 
-METHODS: Final = Methods("0-8 unbind", _CODES, _ARGUMENTS, CONTENTS, PROFILES["rabbitmq"], READERS, WRITERS)
-CODEC: Final = MethodCodec("0-8 unbind", METHODS, PROPERTIES, CLASSES)
+CODEC: Final = MethodCodec(
+    "0-8 unbind",
+    _CODES,
+    _ARGUMENTS,
+    CONTENTS,
+    PROPERTIES,
+    CLASSES,
+    PROFILES["rabbitmq"],
+    READERS,
+    WRITERS,
+)

@@ -13,7 +13,7 @@ from amqp_sansio.spec.base import Control, Method, Struct
 from amqp_sansio.spec.methods import access, basic, channel, dtx, exchange, file, message, queue, stream, tunnel, tx
 from amqp_sansio.wire.codec import ArgumentTable, FieldTypes, Reading
 from amqp_sansio.wire.layouts.profiles import PROFILES
-from amqp_sansio.wire.method_codec import MethodCodec, Methods
+from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.primitives import OCTET, put_u16, put_u32, put_u64, u16, u32, u64
 
 CODES: Final[dict[type[Method] | type[Control], int]] = {
@@ -655,8 +655,6 @@ WRITERS: Final[dict[type[Method] | type[Control], Callable[..., bytes]]] = {
     basic.Reject: _write_basic_reject,
 }
 
-METHODS: Final = Methods("0-9", CODES, ARGUMENTS, CONTENTS, PROFILES["rabbitmq"], READERS, WRITERS)
-
 CLASSES: Final[dict[int, str]] = {
     10: "connection",
     20: "channel",
@@ -671,4 +669,4 @@ CLASSES: Final[dict[int, str]] = {
     110: "tunnel",
     120: "message",
 }
-CODEC: Final = MethodCodec("0-9", METHODS, PROPERTIES, CLASSES)
+CODEC: Final = MethodCodec("0-9", CODES, ARGUMENTS, CONTENTS, PROPERTIES, CLASSES, PROFILES["rabbitmq"], READERS, WRITERS)

@@ -13,7 +13,7 @@ from amqp_sansio.spec.base import Control, Method, Struct
 from amqp_sansio.spec.methods import access, basic, channel, confirm, exchange, queue, tx
 from amqp_sansio.wire.codec import ArgumentTable, FieldTypes, Reading
 from amqp_sansio.wire.layouts.profiles import PROFILES
-from amqp_sansio.wire.method_codec import MethodCodec, Methods
+from amqp_sansio.wire.method_codec import MethodCodec
 from amqp_sansio.wire.primitives import OCTET, put_u32, put_u64, u32, u64
 
 CODES: Final[dict[type[Method] | type[Control], int]] = {
@@ -488,8 +488,6 @@ WRITERS: Final[dict[type[Method] | type[Control], Callable[..., bytes]]] = {
     basic.Nack: _write_basic_nack,
 }
 
-METHODS: Final = Methods("0-9-1", CODES, ARGUMENTS, CONTENTS, PROFILES["rabbitmq"], READERS, WRITERS)
-
 CLASSES: Final[dict[int, str]] = {
     10: "connection",
     20: "channel",
@@ -500,4 +498,4 @@ CLASSES: Final[dict[int, str]] = {
     85: "confirm",
     30: "access",
 }
-CODEC: Final = MethodCodec("0-9-1", METHODS, PROPERTIES, CLASSES)
+CODEC: Final = MethodCodec("0-9-1", CODES, ARGUMENTS, CONTENTS, PROPERTIES, CLASSES, PROFILES["rabbitmq"], READERS, WRITERS)

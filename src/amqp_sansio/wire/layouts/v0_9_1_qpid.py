@@ -13,7 +13,7 @@ from amqp_sansio.spec.methods import access, basic, confirm, exchange
 from amqp_sansio.wire.codec import ArgumentTable
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.layouts.v0_9_1 import ARGUMENTS, CLASSES, CODES, CONTENTS, PROPERTIES, READERS, WRITERS
-from amqp_sansio.wire.method_codec import MethodCodec, Methods
+from amqp_sansio.wire.method_codec import MethodCodec
 
 _GONE: Final = (
     connection.Blocked,
@@ -62,5 +62,14 @@ _ARGUMENTS: Final[dict[type[Method] | type[Control], ArgumentTable]] = {
     basic.RecoverSyncOk: (),
 }
 
-METHODS: Final = Methods("0-9-1 Qpid", _CODES, _ARGUMENTS, CONTENTS, PROFILES["rabbitmq"], READERS, WRITERS)
-CODEC: Final = MethodCodec("0-9-1 Qpid", METHODS, PROPERTIES, CLASSES)
+CODEC: Final = MethodCodec(
+    "0-9-1 Qpid",
+    _CODES,
+    _ARGUMENTS,
+    CONTENTS,
+    PROPERTIES,
+    CLASSES,
+    PROFILES["rabbitmq"],
+    READERS,
+    WRITERS,
+)

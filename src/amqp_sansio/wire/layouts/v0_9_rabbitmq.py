@@ -12,7 +12,7 @@ from amqp_sansio.spec.methods import basic, confirm, exchange
 from amqp_sansio.wire.codec import ArgumentTable
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.layouts.v0_9 import ARGUMENTS, CLASSES, CODES, CONTENTS, PROPERTIES, READERS, WRITERS
-from amqp_sansio.wire.method_codec import MethodCodec, Methods
+from amqp_sansio.wire.method_codec import MethodCodec
 
 _CODES: Final[dict[type[Method] | type[Control], int]] = {
     **CODES,
@@ -50,5 +50,14 @@ _ARGUMENTS: Final[dict[type[Method] | type[Control], ArgumentTable]] = {
     confirm.SelectOk: (),
 }
 
-METHODS: Final = Methods("0-9 RabbitMQ", _CODES, _ARGUMENTS, CONTENTS, PROFILES["rabbitmq"], READERS, WRITERS)
-CODEC: Final = MethodCodec("0-9 RabbitMQ", METHODS, PROPERTIES, {**CLASSES, 85: "confirm"})
+CODEC: Final = MethodCodec(
+    "0-9 RabbitMQ",
+    _CODES,
+    _ARGUMENTS,
+    CONTENTS,
+    PROPERTIES,
+    {**CLASSES, 85: "confirm"},
+    PROFILES["rabbitmq"],
+    READERS,
+    WRITERS,
+)
