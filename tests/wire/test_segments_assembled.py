@@ -30,7 +30,7 @@ class Fed:
 
     def give(self, flags: int, kind: int, payload: bytes = b"", channel: int = 1) -> list[Assembly | Malformed]:
         track = 0 if kind == CONTROL else 1
-        whole = self.reader._frame(flags, kind, track, channel, self.at, payload)
+        whole = self.reader._frame((flags, kind, track, channel, self.at, payload))
         self.at += 100
         found = list(self.reader.queue)
         self.reader.queue.clear()

@@ -8,9 +8,9 @@ from typing import ClassVar, Final
 
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.channel_witness import ChannelUse, Consumers, NumberedWitness, Question, Questions, References
-from amqp_sansio.engine.channels.breaches import rule_of_unreadable, within_table
+from amqp_sansio.engine.channels.breaches import rule_of_content, rule_of_unreadable
 from amqp_sansio.engine.checker import WHO, Checker, ConnectionWitness, Observed, Speaker
-from amqp_sansio.engine.connection import capabilities_of, legal_of, rule_of
+from amqp_sansio.engine.connection import capabilities_of, legal_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.observer import Ear
 from amqp_sansio.errors import DecodeError
@@ -32,14 +32,12 @@ from amqp_sansio.tables.channel import OPEN as OPEN_CHANNEL
 from amqp_sansio.tables.channel import RESUME as RESUME_CHANNEL
 from amqp_sansio.tables.channel_connection import INTERVAL, MINIMUM, PIPELINED
 from amqp_sansio.tables.connection import (
-    CLIENT,
     CLOSE_BY_CLIENT,
     CLOSE_BY_SERVER,
     CLOSE_OK,
     HEARTBEAT,
     OTHER,
     OTHER_SIDE,
-    SERVER,
     SESSION,
     UPDATE_SECRET,
     UPDATE_SECRET_OK,
@@ -167,7 +165,10 @@ class ConversationWitness(ConnectionWitness):
             text = "methods of class connection go on channel 0"
             findings.breach("connection.channel", f"{verb} on channel {channel}", text, ("channel 0",), _CHANNEL_ERROR)
             return
-        if verb == HEARTBEAT or (not may_say(WHO[speaker], verb, True) and self._turned(speaker, verb)):
+        if verb == HEARTBEAT:
+            return
+        if not may_say(WHO[speaker], verb, True):
+            self._turned(speaker, verb)
             return
         self._able(WHO[speaker], verb)
         if self._legal(speaker, verb, verb):
@@ -182,12 +183,10 @@ class ConversationWitness(ConnectionWitness):
                     findings.breach("reply.unasked", verb, "nobody asked for it", (), _COMMAND_INVALID)
                 self._secrets = max(0, self._secrets - 1)
 
-    def _turned(self, speaker: str, verb: str) -> bool:
-        """Reports a control that only the other side may send."""
-        who, other = WHO[speaker], SERVER if speaker == "C" else CLIENT
-        text = f"the {who} says what only the {other} may say"
+    def _turned(self, speaker: str, verb: str) -> None:
+        """Reports a method that only the other side may send."""
+        text = f"the {WHO[speaker]} says what only the {OTHER_SIDE[WHO[speaker]]} may say"
         self.findings.breach("method.direction", verb, text, (), _COMMAND_INVALID)
-        return True
 
     def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
         state, legal = self.dialogue.state, refusal.legal_for(who)
@@ -475,9 +474,7 @@ class ChannelChecker(Checker):
                 self._tell_close(speaker, f"channel {unit.channel}", method)
         if wrong is not None:
             self.findings.channel = unit.channel
-            unread = "content.table" if within_table(wrong) else "content.properties"
-            rule = rule_of("content", wrong) if wrong.limit else unread
-            self.findings.breach(rule, verb, str(wrong), legal_of(wrong), wrong.code)
+            self.findings.breach(rule_of_content(wrong), verb, str(wrong), legal_of(wrong), wrong.code)
 
     def _answers(self, verb: str) -> bool:
         """Returns whether the dialect, or one of several candidates, has an answer to a method."""

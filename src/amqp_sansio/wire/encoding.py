@@ -706,16 +706,6 @@ _SCALARS: Final = {
 }
 
 
-def _within(low: int, high: int) -> Callable[[object], None]:
-    def check(value: object) -> None:
-        if not isinstance(value, int):
-            raise EncodeError("", f"takes an int, not {type(value).__name__}")
-        if not low <= value <= high:
-            raise EncodeError("", f"{value} is not within {low} to {high}")
-
-    return check
-
-
 def _of(kind: type, write: Callable[..., bytes]) -> Callable[[object], None]:
     def check(value: object) -> None:
         if not isinstance(value, kind):
@@ -726,7 +716,7 @@ def _of(kind: type, write: Callable[..., bytes]) -> Callable[[object], None]:
 
 
 _CHECK: Final[dict[str, Callable[[object], None]]] = {
-    "sequence-no": _within(0, (1 << 32) - 1),
+    "sequence-no": _of(object, _integer("sequence-no", 0, (1 << 32) - 1, put_u32)),
     **{name: _of(object, WRITERS[code]) for name, code in _SCALARS.items() if name not in {"sequence-no", "map"}},
     "map": _of(Mapping, encode_map),
     "array": _of(Array, encode_array),

@@ -194,6 +194,8 @@ _Head: TypeAlias = tuple[KnownCommand[Any], int, int, int, bool]
 The command; where the header begins and ends, relative to the command; octets of the header after its first struct; whether the
 header is the last segment.
 """
+_Frame: TypeAlias = tuple[int, int, int, int, int, bytes]
+"""Flags, segment type, track and channel of a frame, where it begins in its speaker's stream, and its payload."""
 _HEADS: Final = 1024
 """The most of them that are remembered; when there are more, it forgets all and starts over."""
 
@@ -290,9 +292,10 @@ class SegmentReader(Reader):
                 if kind > BODY or (breach is not None and not self.tolerant):
                     continue
                 track &= 0x0F
-            if self._opening and self._is_early(flags, kind, track, channel, start, len(payload)):
+            frame = flags, kind, track, channel, start, payload
+            if self._opening and self._is_early(frame):
                 continue
-            whole = self._frame(flags, kind, track, channel, start, payload)
+            whole = self._frame(frame)
             if whole is not None:
                 return whole
         return queue.popleft()
@@ -450,7 +453,7 @@ class SegmentReader(Reader):
         partial = self._open.get(key)
         if partial is not None and partial.state != SKIPPING:
             self._drop(key, partial)
-            self._pass_over(key, 0, 1, channel, partial.start)
+            self._pass_over(0, 1, channel, partial.start)
 
     def conclude(self, channel: int | None) -> list[Assembly]:
         """Ends the incomplete command on a channel, or on all of them: its speaker has sent what can only follow it.
@@ -473,147 +476,126 @@ class SegmentReader(Reader):
         """Skips the rest of a command, which comes next on track 1 of the channel (command-point with an offset)."""
         key = channel << 4 | 1
         if key not in self._open:
-            self._pass_over(key, 0, 1, channel, self.offset)
+            self._pass_over(0, 1, channel, self.offset)
         if key in self._open and self._open[key].state == SKIPPING:
             self._open[key].rest = True
 
     # --- the assembly of segments ---------------------------------------------------------------------------------------------
 
-    def _is_early(self, flags: int, kind: int, track: int, channel: int, start: int, octets: int) -> bool:
+    def _is_early(self, frame: _Frame) -> bool:
         """Returns whether a frame must not come before the connection is open, and reports it."""
-        most = self.limits.handshake_octets
-        partial = self._open.get(0)
+        flags, kind, track, channel, _, payload = frame
+        most, octets, partial = self.limits.handshake_octets, len(payload), self._open.get(0)
         if (channel or track) and flags & WHOLE != WHOLE:
-            self._report(
-                "connection.handshake", "the connection is not open yet", 501, channel, start, describe(flags, kind),
-                ("a control on channel 0",),
-            )  # fmt: skip
+            self._report(frame, "connection.handshake", "the connection is not open yet", ("a control on channel 0",))
         elif octets + (0 if partial is None else partial.octets) > most:
-            self._report(
-                "limits.handshake_octets", "more than our limit handshake_octets before the connection is open", 501, channel,
-                start, f"{describe(flags, kind)} with {octets} octets", (f"at most {most} octets",),
-            )  # fmt: skip
+            text = "more than our limit handshake_octets before the connection is open"
+            said = f"{describe(flags, kind)} with {octets} octets"
+            self._report(frame, "limits.handshake_octets", text, (f"at most {most} octets",), said=said)
         else:
             return False
         return True
 
     def _report(
-        self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...] = (), method: int = 0
+        self, frame: _Frame, rule: str, text: str, legal: tuple[str, ...], code: int = 501, said: str = "", method: int = 0
     ) -> None:
+        flags, kind, _, channel, start, _ = frame
         if self.told != start:  # once for each frame: the first rule that it breaks
             self.told = start
-            self.queue.append(Malformed(rule, text, code, channel, start, False, said, legal, method))
+            self.queue.append(Malformed(rule, text, code, channel, start, False, said or describe(flags, kind), legal, method))
 
     # The state machine of one (channel, track): idle, in a segment, between two segments.
 
-    def _frame(self, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
+    def _frame(self, frame: _Frame) -> Assembly | None:
         """Takes the next frame; returns the assembly that it completes, or None: look in `queue`."""
+        flags, kind, track, channel, start, _ = frame
         key = channel << 4 | track
         partial = self._open.get(key)
         if partial is None:
             if kind <= COMMAND and flags & _FIRST == _FIRST:
-                return self._begin(key, flags, kind, track, channel, start, payload)
+                return self._begin(frame)
             if self.heard is not None and key not in self.heard:
                 self.told = start  # it may continue what was lost
-            self._stray(flags, kind, channel, start)
-            begun = self._after_breach(key, flags, kind, track, channel, start, payload)
+            if kind > COMMAND:
+                text = f"a {KINDS[kind]} segment without a command before it"
+                self._report(frame, "assembly.first-segment", text, _LEGAL_FIRST)
+            else:
+                self._report(frame, "assembly.first-frame", f"the first frame of a {KINDS[kind]} must say so", _LEGAL_FIRST)
+            begun = self._after_breach(frame)
             if (partial := self._open.get(key)) is not None:
                 partial.sound = False
             return begun
         if partial.state == SKIPPING:
-            return self._skip(key, flags, kind, track, channel, start, payload)
+            return self._skip(frame, partial)
         if partial.state == IN_SEGMENT:
             if flags & FIRST_FRAME or kind != partial.segment:
                 self._break_off(key, partial, start)
-                self._report(
-                    "assembly.last-frame", "the segment before this frame has not ended", 501, channel, start,
-                    describe(flags, kind), (f"a frame without b that continues the {KINDS[partial.segment]} segment",),
-                )  # fmt: skip
-                return self._after_breach(key, flags, kind, track, channel, start, payload)
+                legal = f"a frame without b that continues the {KINDS[partial.segment]} segment"
+                self._report(frame, "assembly.last-frame", "the segment before this frame has not ended", (legal,))
+                return self._after_breach(frame)
             if flags & _EDGES != partial.edges:
-                self._report(
-                    "assembly.same-segment", "the frames of one segment have the same B and E", 501, channel, start,
-                    describe(flags, kind), (describe(partial.edges, partial.segment),),
-                )  # fmt: skip
+                legal = describe(partial.edges, partial.segment)
+                self._report(frame, "assembly.same-segment", "the frames of one segment have the same B and E", (legal,))
                 partial.edges = flags & _EDGES
                 if not self.tolerant:
                     self._break_off(key, partial, start)
-                    return self._after_breach(key, flags, kind, track, channel, start, payload)
+                    return self._after_breach(frame)
         elif flags & FIRST_SEGMENT:
             unended = partial.segment == HEADER and not partial.body_begun and kind == COMMAND and flags & FIRST_FRAME
             if unended and (self.tolerant or not self.strict):
                 self._drop(key, partial)
                 self.queue.append(partial.assembly(True, True))
-                return self._begin(key, flags, kind, track, channel, start, payload)
+                return self._begin(frame)
             self._break_off(key, partial, start)
-            self._report(
-                "assembly.last-segment", "the assembly before this frame has not ended", 501, channel, start,
-                describe(flags, kind), _LEGAL_SEGMENT,
-            )  # fmt: skip
-            return self._after_breach(key, flags, kind, track, channel, start, payload)
+            self._report(frame, "assembly.last-segment", "the assembly before this frame has not ended", _LEGAL_SEGMENT)
+            return self._after_breach(frame)
         elif not flags & FIRST_FRAME:
             self._break_off(key, partial, start)
-            self._report(
-                "assembly.first-frame", "the first frame of a segment must say so", 501, channel, start,
-                describe(flags, kind), _LEGAL_SEGMENT,
-            )  # fmt: skip
-            return self._after_breach(key, flags, kind, track, channel, start, payload)
+            self._report(frame, "assembly.first-frame", "the first frame of a segment must say so", _LEGAL_SEGMENT)
+            return self._after_breach(frame)
         elif kind <= partial.segment:
             goes_on = self.tolerant and kind > COMMAND
             if not goes_on:
                 self._break_off(key, partial, start)
-            self._report(
-                "assembly.segment-order", f"a {KINDS[kind]} segment behind a {KINDS[partial.segment]} segment", 503, channel,
-                start, describe(flags, kind), tuple([f"b {name}" for name in KINDS[partial.segment + 1 :]]) or _LEGAL_FIRST,
-            )  # fmt: skip
+            text = f"a {KINDS[kind]} segment behind a {KINDS[partial.segment]} segment"
+            following = tuple([f"b {name}" for name in KINDS[partial.segment + 1 :]])
+            self._report(frame, "assembly.segment-order", text, following or _LEGAL_FIRST, 503)
             if not goes_on:
-                return self._after_breach(key, flags, kind, track, channel, start, payload)
+                return self._after_breach(frame)
             partial.begin_segment(kind, flags & _EDGES)
         else:
             partial.begin_segment(kind, flags & _EDGES)
-        return self._continue(key, partial, flags, start, payload)
+        return self._continue(frame, partial)
 
-    def _stray(self, flags: int, kind: int, channel: int, start: int) -> None:
-        said = describe(flags, kind)
-        if kind > COMMAND:
-            text = f"a {KINDS[kind]} segment without a command before it"
-            self._report("assembly.first-segment", text, 501, channel, start, said, _LEGAL_FIRST)
-        else:
-            text = f"the first frame of a {KINDS[kind]} must say so"
-            self._report("assembly.first-frame", text, 501, channel, start, said, _LEGAL_FIRST)
-
-    def _begin(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        octets = len(payload)
+    def _begin(self, frame: _Frame) -> Assembly | None:
+        flags, kind, track, channel, start, payload = frame
+        key, end = channel << 4 | track, start + FRAME_HEADER_SIZE + len(payload)
         if self.heard is not None and flags & _FIRST == _FIRST and len(self.heard) < 2 * self.limits.channels:
             self.heard.add(key)
         if kind == CONTROL and not flags & LAST_SEGMENT:
-            self._report(
-                "assembly.control", "a control is one segment", 501, channel, start, describe(flags, kind), ("B E control",)
-            )
+            self._report(frame, "assembly.control", "a control is one segment", ("B E control",))
             if not self.tolerant:
-                self._pass_over(key, flags, track, channel, start)
+                self._pass_over(flags, track, channel, start)
                 return None
-        elif flags & _LAST == _LAST and octets <= self.limits.assembly_octets:
-            whole = Assembly(channel, track, kind, payload, None, None, start, start + FRAME_HEADER_SIZE + octets)
+        elif flags & _LAST == _LAST and len(payload) <= self.limits.assembly_octets:
+            whole = Assembly(channel, track, kind, payload, None, None, start, end)
             if not self.queue:
                 return whole
             self.queue.append(whole)
             return None
         if len(self._open) >= 2 * self.limits.channels:
-            self._report(
-                "limits.channels", "too many assemblies under way", 501, channel, start, describe(flags, kind),
-                (f"at most {2 * self.limits.channels}",),
-            )  # fmt: skip
+            legal = f"at most {2 * self.limits.channels}"
+            self._report(frame, "limits.channels", "too many assemblies under way", (legal,))
             if self.tolerant:
-                end = start + FRAME_HEADER_SIZE + octets
                 self.queue.append(Assembly(channel, track, kind, payload, None, None, start, end, False))
             return None
         partial = self._open[key] = Partial(channel, track, kind, start)
         partial.edges = flags & _EDGES
-        return self._continue(key, partial, flags, start, payload)
+        return self._continue(frame, partial)
 
-    def _continue(self, key: int, partial: Partial, flags: int, start: int, payload: bytes) -> Assembly | None:
-        octets = len(payload)
+    def _continue(self, frame: _Frame, partial: Partial) -> Assembly | None:
+        flags, _, track, channel, start, payload = frame
+        key, octets = channel << 4 | track, len(payload)
         partial.end = start + FRAME_HEADER_SIZE + octets
         exceeded = self._exceeded(partial, flags, octets)
         if exceeded is not None:
@@ -623,13 +605,10 @@ class SegmentReader(Reader):
                 partial.add(payload[:rest])  # so that an observer can still name it
                 self.held += rest
             self._break_off(key, partial)
+            said, text = f"a {KINDS[partial.segment]} frame with {many(octets, 'octet')}", f"more than our limit {limit}"
             code = 501 if partial.kind == CONTROL or limit == "empty_frames" else 506
-            self._report(
-                f"limits.{limit}", f"more than our limit {limit}", code, partial.channel, start,
-                f"a {KINDS[partial.segment]} frame with {many(octets, 'octet')}", (f"{limit} {value}",), partial.method,
-            )  # fmt: skip
-            segment = -1 if flags & LAST_FRAME else partial.segment
-            self._pass_over(key, flags, partial.track, partial.channel, start, segment)
+            self._report(frame, f"limits.{limit}", text, (f"{limit} {value}",), code, said, partial.method)
+            self._pass_over(flags, track, channel, start, -1 if flags & LAST_FRAME else partial.segment)
             return None
         partial.add(payload)
         self.held += octets
@@ -644,15 +623,13 @@ class SegmentReader(Reader):
             self.queue.append(whole)
         elif partial.kind == CONTROL:  # reported where it began
             self._break_off(key, partial)
-            self._pass_over(key, flags, partial.track, partial.channel, start)
+            self._pass_over(flags, track, channel, start)
         elif partial.segment == COMMAND and not self._may_carry(partial.payload):
-            self._report(
-                "assembly.segments", "this command carries neither header nor body", 503, partial.channel, start,
-                describe(flags, COMMAND), ("B E command",),
-            )  # fmt: skip
+            text, said = "this command carries neither header nor body", describe(flags, COMMAND)
+            self._report(frame, "assembly.segments", text, ("B E command",), 503, said)
             if not self.tolerant:
                 self._break_off(key, partial)
-                self._pass_over(key, flags, partial.track, partial.channel, start)
+                self._pass_over(flags, track, channel, start)
         return None
 
     def _exceeded(self, partial: Partial, flags: int, octets: int) -> tuple[str, int] | None:
@@ -674,43 +651,40 @@ class SegmentReader(Reader):
     def _may_carry(self, payload: bytes) -> bool:
         return self._carries is None or (len(payload) >= 2 and self._carries(payload[0], payload[1]))
 
-    def _skip(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        partial = self._open[key]
+    def _skip(self, frame: _Frame, partial: Partial) -> Assembly | None:
+        flags, kind, track, channel, _, payload = frame
         if not self.tolerant:
             self.passed[channel] = self.passed.get(channel, 0) + FRAME_HEADER_SIZE + len(payload)
         begins = flags & _FIRST == _FIRST or (self.tolerant and (flags & FIRST_FRAME or kind != partial.segment))
         rest, partial.rest = partial.rest, False
         if kind <= COMMAND and begins:
-            del self._open[key]
+            del self._open[channel << 4 | track]
             if rest and flags & _FIRST == _FIRST:
-                self._report(
-                    "session.command-point.nonzero-offset", "the rest of a command was announced", 501, channel, start,
-                    describe(flags, kind), ("a frame without B or without b",),
-                )  # fmt: skip
-            return self._begin(key, flags, kind, track, channel, start, payload)
+                rule, legal = "session.command-point.nonzero-offset", "a frame without B or without b"
+                self._report(frame, rule, "the rest of a command was announced", (legal,))
+            return self._begin(frame)
         if flags & LAST_FRAME:
             partial.segment = -1
         if flags & _LAST == _LAST:
-            del self._open[key]
+            del self._open[channel << 4 | track]
         return None
 
-    def _after_breach(
-        self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes
-    ) -> Assembly | None:
+    def _after_breach(self, frame: _Frame) -> Assembly | None:
         """Handles an illegal frame: for an observer a control or command counts as a first frame; skips the rest."""
+        flags, kind, track, channel, start, _ = frame
         if self.tolerant and kind <= COMMAND:
-            return self._begin(key, flags, kind, track, channel, start, payload)
-        self._pass_over(key, flags, track, channel, start)
+            return self._begin(frame)
+        self._pass_over(flags, track, channel, start)
         return None
 
-    def _pass_over(self, key: int, flags: int, track: int, channel: int, start: int, segment: int = -1) -> None:
+    def _pass_over(self, flags: int, track: int, channel: int, start: int, segment: int = -1) -> None:
         """Skips the rest of a refused assembly.
 
         `segment`: the type of the incomplete segment, whose remaining frames begin nothing.
         """
         if flags & _LAST == _LAST or len(self._open) >= 2 * self.limits.channels:
             return
-        partial = self._open[key] = Partial(channel, track, COMMAND, start)
+        partial = self._open[channel << 4 | track] = Partial(channel, track, COMMAND, start)
         partial.state = SKIPPING
         partial.segment = segment
 

@@ -60,7 +60,14 @@ def order_of(state: str, word: str) -> tuple[str, str]:
     return "channel.closed", "nothing may follow a side's own close of the channel"
 
 
-def within_table(error: DecodeError) -> bool:
+def rule_of_content(error: DecodeError) -> str:
+    """Returns the rule that undecodable properties break."""
+    if error.limit is not None:
+        return rule_of("content", error)
+    return "content.table" if _within_table(error) else "content.properties"
+
+
+def _within_table(error: DecodeError) -> bool:
     """Whether it is about an entry of a field table, or the name of one."""
     return "[" in error.what or error.rule.startswith("a name ")
 
@@ -71,7 +78,7 @@ def rule_of_unreadable(verb: str, error: DecodeError) -> str:
         return rule_of("method", error)
     if error.code == ReplyCode.COMMAND_INVALID:
         return "method.unknown"
-    if within_table(error):
+    if _within_table(error):
         return "method.table"
     if error.what == verb:
         return "method.arguments-long"

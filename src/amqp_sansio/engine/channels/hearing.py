@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias, TypeVar
 
 from amqp_sansio.engine.channels.base import CONFIRMING, OPENED, TRANSACTED, BaseChannel, waits
-from amqp_sansio.engine.channels.breaches import order_of
+from amqp_sansio.engine.channels.breaches import order_of, rule_of_content
 from amqp_sansio.engine.channels.saying import ends
-from amqp_sansio.engine.connection import legal_of, rule_of
+from amqp_sansio.engine.connection import legal_of
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import (
     ChannelOpened,
@@ -149,11 +149,7 @@ def _tell_content(on: BaseChannel, unit: Assembly, event: Event) -> bool:
         try:
             event.read_properties()
         except DecodeError as error:
-            if error.limit is not None:
-                rule = rule_of("content", error)
-            else:
-                rule = "content.table" if "[" in error.what else "content.properties"
-            on._blame(unit.start, rule, event.method.VERB, str(error), legal_of(error), error.code)
+            on._blame(unit.start, rule_of_content(error), event.method.VERB, str(error), legal_of(error), error.code)
             return False
     carrier._emit(event)
     return True
