@@ -569,7 +569,8 @@ class SegmentReader(Reader):
 
     def _begin(self, frame: _Frame) -> Assembly | None:
         flags, kind, track, channel, start, payload = frame
-        key, end = channel << 4 | track, start + FRAME_HEADER_SIZE + len(payload)
+        key, octets = channel << 4 | track, len(payload)
+        end = start + FRAME_HEADER_SIZE + octets
         if self.heard is not None and flags & _FIRST == _FIRST and len(self.heard) < 2 * self.limits.channels:
             self.heard.add(key)
         if kind == CONTROL and not flags & LAST_SEGMENT:
@@ -577,7 +578,7 @@ class SegmentReader(Reader):
             if not self.tolerant:
                 self._pass_over(flags, track, channel, start)
                 return None
-        elif flags & _LAST == _LAST and len(payload) <= self.limits.assembly_octets:
+        elif flags & _LAST == _LAST and octets <= self.limits.assembly_octets:
             whole = Assembly(channel, track, kind, payload, None, None, start, end)
             if not self.queue:
                 return whole
