@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.engine.channels.breaches import code_of, ends_channel, order_of, rule_of_unreadable
+from amqp_sansio.engine.channels.breaches import code_of, ends_channel, order_of, rule_of_content, rule_of_unreadable
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
 
@@ -65,3 +65,16 @@ def test_a_word_out_of_turn(state: str, word: str, rule: str) -> None:
 )
 def test_what_cannot_be_read(error: DecodeError, rule: str) -> None:
     assert rule_of_unreadable("queue.declare", error) == rule
+
+
+@pytest.mark.parametrize(
+    ("error", "rule"),
+    [
+        (DecodeError("header", 12, "flag 15 belongs to none of its 14 properties", 502), "content.properties"),
+        (DecodeError("header.headers['k']", 20, "tables have no letter 'Z'", 502), "content.table"),
+        (DecodeError("header.headers", 18, "a name of 5 octets and a letter go beyond the end", 502), "content.table"),
+        (DecodeError("header.headers", 14, "limit nesting is 32", 506), "limits.nesting"),
+    ],
+)
+def test_properties_that_cannot_be_read(error: DecodeError, rule: str) -> None:
+    assert rule_of_content(error) == rule
