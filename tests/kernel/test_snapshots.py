@@ -69,7 +69,8 @@ def test_attributes_that_a_class_got_later_have_the_values_given_for_them() -> N
     plain = (("object", 0), (("Node", ("things", 1)),))
     back = Loader(CLASSES, {}, None, {}, {"Node": {"things": 0, "next": None, "call": None}}).load(plain)
     assert isinstance(back, Node)
-    assert (back.things, back.next, back.call) == (1, None, None)
+    found: tuple[object, ...] = (back.things, back.next, back.call)
+    assert found == (1, None, None)
     assert not hasattr(Loader(CLASSES, {}, None).load(plain), "next")
 
 
