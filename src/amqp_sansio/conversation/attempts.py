@@ -169,28 +169,26 @@ class Attempts:
         assert redirected is not None
         self._redirects += 1
         if self._redirects > REDIRECTS:
-            self.error = ConnectFailed(
-                str(self._at), f"redirected more than {REDIRECTS} times, at last to {quoted(redirected.host)!r}"
-            )
-            return None
+            return self._stop(f"redirected more than {REDIRECTS} times, at last to {quoted(redirected.host)!r}")
         try:
             hosts = [*known_hosts(redirected.host, self._at.tls)]
         except AddressError as error:
-            self.error = ConnectFailed(str(self._at), f"redirected to what cannot be understood: {quoted(str(error))}")
-            return None
+            return self._stop(f"redirected to what cannot be understood: {quoted(str(error))}")
         named = [each for each in dict.fromkeys([*hosts, *self._hints(redirected.known_hosts)]) if self._may(each)]
         if not named:
-            self.error = ConnectFailed(
-                str(self._at),
+            return self._stop(
                 f"redirected to {quoted(redirected.host)!r}, which the address does not name: the password goes there only with"
-                " ?trust_redirects=1 in the URL or ClientConfig(trust_redirects=True)",
+                " ?trust_redirects=1 in the URL or ClientConfig(trust_redirects=True)"
             )
-            return None
         most = self.client.config.limits.named_hosts
         named = named[: most - self._named]
         if not named:
-            self.error = ConnectFailed(str(self._at), f"redirected to more than {most} hosts (limit named_hosts)")
-            return None
+            return self._stop(f"redirected to more than {most} hosts (limit named_hosts)")
         self._named += len(named)
         first, *self._waiting = named
         return self._try(first, 0.0)
+
+    def _stop(self, why: str) -> Attempt | None:
+        """Makes no further attempt, because a redirect cannot be followed."""
+        self.error = ConnectFailed(str(self._at), why)
+        return None
