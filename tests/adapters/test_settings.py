@@ -72,7 +72,7 @@ def test_a_file_that_tls_cannot_use_is_named_at_once(option: str, name: str, why
     [
         ("tls", True, "an ssl.SSLContext"), ("retry", 3, "a RetryPolicy"), ("config", "c", "a ClientConfig"),
         ("close_timeout", "5", "seconds, 0 or more"), ("close_timeout", -1, "seconds, 0 or more"),
-        ("on_event", 5, "something that can be called"), ("log_octets", "yes", "True or False"),
+        ("on_event", 5, "a callable"), ("log_octets", "yes", "True or False"),
         ("tracing", 5, r"an adapters.otel.Tracing\(\)"),
     ],
 )  # fmt: skip
@@ -85,7 +85,7 @@ def test_a_setting_of_another_type_is_refused_before_anything_is_tried(
 
 @pytest.mark.parametrize("module", [asyncio_channels, channels, trio_channels])
 def test_what_chooses_the_topology_can_be_called(module: Any) -> None:
-    with pytest.raises(EncodeError, match=r"connect: topology: takes something that can be called, such as .+, not 5"):
+    with pytest.raises(EncodeError, match=r"connect: topology: takes a callable, such as .+, not 5"):
         module.connect("amqp://127.0.0.1:1", topology=5)
 
 

@@ -155,7 +155,7 @@ def test_a_log_that_sqlite_would_pass_over_is_reported_and_left_as_it_is(tmp_pat
             files[FILE],
             "the store is damaged: broker.sqlite-wal is damaged at octet 4152, and [0-9]+ transactions end",
         ),
-        ("alone", b"", "broker.sqlite-wal is there, and the file broker.sqlite to it is not"),
+        ("alone", b"", "broker.sqlite-wal is there, but its database broker.sqlite is missing"),
     ):
         directory = tmp_path / name
         directory.mkdir()

@@ -61,7 +61,7 @@ def test_headers(arguments: dict[str, Any], headers: dict[str, Any], matches: bo
 # --- release and order ----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_released_in_several_ranges_comes_before_what_is_fresh_and_behind_what_is_urgent() -> None:
+def test_released_messages_come_back_in_order_before_new_ones_and_after_those_of_higher_priority() -> None:
     world = World()
     client, session = scene(world)
     put(client, session, *[b"%d" % n for n in range(10)])

@@ -105,7 +105,7 @@ def test_without_pyspark_it_is_what_runs_and_a_line_says_so(
 @pytest.mark.parametrize("more", [["--master", "local[2]"], ["--conf", "a=b"]])
 def test_what_is_for_spark_is_refused_without_it(more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", HELLO, "--out", str(tmp_path / "out"), "--engine", "local", *more]) == 2
-    assert capsys.readouterr().err == "amqp-sansio: --master and --conf are for Spark, and --engine local does without\n"
+    assert capsys.readouterr().err == "amqp-sansio: --master and --conf are for Spark, which --engine local does not use\n"
     assert not (tmp_path / "out").exists()
 
 

@@ -165,7 +165,7 @@ def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
 
 def test_a_full_disk_behind_stdout_is_reported_in_one_sentence() -> None:
     with open("/dev/full", "wb") as full, run("decode", HELLO, stdout=full) as process:
-        assert process.communicate()[1] == b"amqp-sansio: stdout cannot be written: No space left on device\n"
+        assert process.communicate()[1] == b"amqp-sansio: cannot write to stdout: No space left on device\n"
     assert process.returncode == 1
 
 

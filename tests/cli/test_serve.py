@@ -178,7 +178,7 @@ def test_passwords(tmp_path: Path) -> None:
         assert run("send", f"amqp://bob:secret@127.0.0.1:{port}", "--queue", "q", "x").returncode == 0
         assert serving.stop() == 0
         assert serving.errors == (
-            "amqp-sansio: warning: passwords and messages cross the network to 0.0.0.0 in clear (see --tls-cert)\n"
+            "amqp-sansio: warning: passwords and messages cross the network to 0.0.0.0 in the clear (see --tls-cert)\n"
             f"amqp-sansio: {tmp_path}/users: line 1 is not valid: delete it, and add its user again with"
             " `amqp-sansio passwd`; the server keeps the previous users\n"
         )

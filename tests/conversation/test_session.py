@@ -174,7 +174,7 @@ def test_a_session_that_fails_says_so_where_one_waits_and_at_the_end_only_if_nob
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy(first=0.0, jitter=0.0)])
 @pytest.mark.parametrize("deaf", [False, True])
-def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_comes_later_or_never(
+def test_a_refusal_that_a_call_has_raised_is_not_raised_again_whether_the_detach_comes_later_or_never(
     deaf: bool, retry: RetryPolicy
 ) -> None:
     world = World(retry=retry)

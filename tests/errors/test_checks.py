@@ -84,7 +84,7 @@ def test_every_limit_is_a_positive_number(kind: type, value: object) -> None:
         (lambda: ClientConfig(password=b"hush"), "ClientConfig.password: text that UTF-8 can carry, not bytes"),  # type: ignore[arg-type]
         (lambda: Endpoint("h", -1), "Endpoint.port: an integer of 0..65535, not -1"),
         (lambda: ChannelAddress(endpoints=("h",)), "ChannelAddress.endpoints: takes a tuple of Endpoint, not ('h',)"),  # type: ignore[arg-type]
-        (lambda: PlainServer(5), "PlainServer.verify: takes something that can be called, not 5"),  # type: ignore[arg-type]
+        (lambda: PlainServer(5), "PlainServer.verify: takes a callable, not 5"),  # type: ignore[arg-type]
     ],
 )
 def test_the_error_says_what_where_and_what_is_legal(make: Callable[[], object], text: str) -> None:

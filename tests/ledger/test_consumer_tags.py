@@ -154,7 +154,7 @@ def test_what_the_server_cancels_is_gone() -> None:
     assert leaving.answered()
 
 
-def test_of_a_great_many_the_last_ones_leave_together_and_must_be_settled_where_they_differ() -> None:
+def test_cancels_beyond_the_most_share_one_entry_which_must_be_settled_if_any_of_them_must() -> None:
     leaving, settled = Leaving(), [number < MOST + 5 for number in range(3 * MOST)]
     for each in settled:
         leaving.cancel(each, waits=True)

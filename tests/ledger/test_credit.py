@@ -313,7 +313,7 @@ def test_what_is_completed_behind_a_stop_gives_credit_by_the_letter() -> None:
     assert made.messages.available == 0  # as deployed servers count
 
 
-def test_a_destination_that_is_used_anew_may_get_what_its_old_subscription_had_until_the_cancel_is_complete() -> None:
+def test_a_reused_destination_keeps_the_credit_of_its_old_subscription_until_the_cancel_is_complete() -> None:
     old = book()
     old.take_back(4)
     new = CreditBook.behind(old)

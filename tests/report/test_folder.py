@@ -67,7 +67,7 @@ def test_a_manifest_does_not_lead_out_of_its_folder(tmp_path: Path) -> None:
             Folder(str(tmp_path))
     said["tables"]["dtx"]["files"] = [{"path": "dtx/gone.parquet"}]
     place.write_text(json.dumps(said))
-    with pytest.raises(ReportError, match="not there"):
+    with pytest.raises(ReportError, match="it is missing"):
         Folder(str(tmp_path))
     said["schema"] = 99
     place.write_text(json.dumps(said))

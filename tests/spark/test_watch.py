@@ -198,7 +198,7 @@ def test_a_checkpoint_without_idle_hours_forgets_nothing(spark: SparkSession, cu
         marked = json.loads(place.read_text())
         assert marked["plan"].pop("idle_hours") == 0
         place.write_text(json.dumps(marked))
-    with pytest.raises(PipelineError, match=r"^the stream was started with another idle_hours \(0\): go on with the same, or"):
+    with pytest.raises(PipelineError, match=r"^the stream began with another idle_hours \(0\): continue with the same, or"):
         run()
     run(cuts[1], hours=0)
     assert differing(truth([folder / path.name for path in cuts[:2]]), published(out)) == {}

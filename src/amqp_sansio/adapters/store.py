@@ -290,7 +290,7 @@ def look_at(directory: Path, word: str) -> None:
     if not (file.exists() and file.stat().st_size):
         if octets:
             raise StoreError(
-                str(directory), f"the store is damaged: {log.name} is there, and the file {file.name} to it is not"
+                str(directory), f"the store is damaged: {log.name} is there, but its database {file.name} is missing"
             )
         if word != NEW:
             raise StoreError(str(directory), f"the store is damaged: {file.name} is gone or empty, though it was used{_ANEW}")

@@ -22,7 +22,7 @@ With the first, Qpid JMS leaves selectors to the broker; with the second, its te
 
 def _access(instance: object, attribute: object, value: Any) -> None:  # Any: whatever the caller gives
     if not isinstance(value, Rules) and not callable(value):
-        raise EncodeError("BrokerConfig.access", f"takes Rules, or something that can be called, not {value!r}")
+        raise EncodeError("BrokerConfig.access", f"takes Rules or a callable, not {value!r}")
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked())

@@ -58,7 +58,7 @@ def _engine(given: argparse.Namespace) -> str:
     """Returns the engine: Spark, unless this process was requested or pyspark is not installed."""
     wants_spark = bool(given.master or given.conf)
     if given.engine == "local" and wants_spark:
-        raise PipelineError("--master and --conf are for Spark, and --engine local does without")
+        raise PipelineError("--master and --conf are for Spark, which --engine local does not use")
     if given.engine or wants_spark:
         return str(given.engine or "spark")
     from amqp_sansio.spark.session import missing

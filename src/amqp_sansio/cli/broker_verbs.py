@@ -277,7 +277,7 @@ def _address(text: str) -> Address:
     except AddressError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if len(address.endpoints) > 1:
-        raise argparse.ArgumentTypeError("one server is probed at a time")
+        raise argparse.ArgumentTypeError("probe takes one server at a time")
     return address
 
 

@@ -310,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not _stdout_fails():
             raise
         _write_no_more()
-        print(f"amqp-sansio: stdout cannot be written: {error.strerror}", file=sys.stderr)
+        print(f"amqp-sansio: cannot write to stdout: {error.strerror}", file=sys.stderr)
         return _FULL
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -214,7 +214,7 @@ async def _serve(
                 f"{Endpoint(address, wishes.port)}: {CANNOT_LISTEN.get(error.errno or 0) or error.strerror or error}"
             ) from None
         if tls is None and not Endpoint(address).confidential:
-            complain(f"warning: passwords and messages cross the network to {address} in clear (see --tls-cert)")
+            complain(f"warning: passwords and messages cross the network to {address} in the clear (see --tls-cert)")
         if rules is not None:
             wishes.warn(rules)
         if rules is not None and wishes.auth == "none":
@@ -315,7 +315,7 @@ def context(certificate: str | None, key: str | None, authorities: str | None = 
             raise ServeError(f"{name}: cannot be read: {error.strerror}") from None
 
     def locked() -> str:
-        raise ServeError(f"{key}: is locked with a password: give one that is not")
+        raise ServeError(f"{key}: is encrypted with a password: give a key without one")
 
     made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     made.minimum_version = max(made.minimum_version, ssl.TLSVersion.TLSv1_2)  # some builds leave it to the system

@@ -51,7 +51,7 @@ class Process:
             first = out.readline()
         if not first:
             self.kill()
-            raise NotServing("amqp-sansio serve has not begun")
+            raise NotServing("amqp-sansio serve did not start")
         self.url: Final = first.rpartition(" ")[2].strip()
 
     def kill(self) -> None:

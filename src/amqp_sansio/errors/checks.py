@@ -155,7 +155,7 @@ def _flag(instance: object, attribute: attrs.Attribute[Any], value: object) -> N
 
 
 def _of(name: str, module: str) -> Validator:
-    """Takes instances of the class with this name in a module, or a tuple of them; or something that can be called."""
+    """Takes instances of the class with this name in a module, or a tuple of them; or a callable."""
     item = name.removeprefix("tuple[").removesuffix(", ...]")
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -163,7 +163,7 @@ def _of(name: str, module: str) -> Validator:
         kind = getattr(kind, "__origin__", kind)  # of an alias
         if kind is Callable:
             if not callable(value):
-                raise _refusal(instance, attribute, value, "takes something that can be called")
+                raise _refusal(instance, attribute, value, "takes a callable")
         elif not isinstance(kind, type):
             pass  # a name of typing alone
         elif item == name and not isinstance(value, kind):

@@ -183,7 +183,7 @@ def _named(root: Located, manifest: dict[str, Any]) -> dict[str, list[_File]]:
     here = {path for of in _found(root).values() for path, _, _ in of}
     for each in [file.path for of in files.values() for file in of]:
         if each not in here:
-            raise ReportError(f"{root.base}{each}: the manifest names it and it is not there")
+            raise ReportError(f"{root.base}{each}: the manifest names it, but it is missing")
     return files
 
 

@@ -187,7 +187,7 @@ class Watch:
             if version != SCHEMA_VERSION:
                 raise PipelineError(
                     f"{place}: the stream writes tables of schema {version}, and this version writes {SCHEMA_VERSION}:"
-                    " go on with the version that began it, or begin anew with another folder and another checkpoint"
+                    " continue with the version that began it, or start over with another folder and another checkpoint"
                 )
         if theirs is None and ours is None:
             if self._place.read(MANIFEST) is not None or self._place.files():
@@ -210,7 +210,7 @@ class Watch:
         if "idle_hours" in changed:
             changed[changed.index("idle_hours")] = f"idle_hours ({before['idle_hours']:g})"
         if changed:
-            raise PipelineError(f"the stream was started with another {', '.join(changed)}: go on with the same, or begin anew")
+            raise PipelineError(f"the stream began with another {', '.join(changed)}: continue with the same, or start over")
 
 
 @contextmanager

@@ -269,7 +269,7 @@ def test_a_call_with_a_timeout_waits_for_an_attach_that_nobody_answers_no_longer
         session.sync(timeout=60.0)
 
 
-def test_a_refusal_that_somebody_heard_is_not_raised_again_where_the_end_finds_the_session_there() -> None:
+def test_a_refusal_that_a_call_has_raised_is_not_raised_again_while_the_session_is_still_attached() -> None:
     driver = Scripted()
     with driver.session() as session:
         refuse(driver.stage, session._core)
@@ -279,7 +279,7 @@ def test_a_refusal_that_somebody_heard_is_not_raised_again_where_the_end_finds_t
         driver.silent = True
 
 
-def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_never_comes(served: Served) -> None:
+def test_a_refusal_that_a_call_has_raised_is_not_raised_again_although_the_detach_never_comes(served: Served) -> None:
     url, config = f"{served.url}?heartbeat=0", ClientConfig(limits=Limits(detach_seconds=0.5))
     with connect(url, config=config, close_timeout=0.5) as connection, connection.session() as session:
         session.sync()

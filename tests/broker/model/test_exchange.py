@@ -253,7 +253,7 @@ def test_arguments_that_are_known_are_refused_in_no_profile() -> None:
 
 @pytest.mark.parametrize("codes", ["qpid", "spec"])
 @pytest.mark.rule("exchange.bind.arguments.unknown-argument")
-def test_what_no_exchange_of_that_type_knows_is_refused_and_to_a_headers_exchange_it_is_a_header(codes: ErrorCodes) -> None:
+def test_a_bind_with_an_unknown_argument_is_refused_but_a_headers_exchange_takes_it_as_a_header(codes: ErrorCodes) -> None:
     host = VirtualHost(error_codes=codes)
     host.declare_queue("q")
     for name in ("amq.direct", "amq.topic", "amq.fanout"):

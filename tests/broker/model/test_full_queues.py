@@ -115,7 +115,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(0, 4), st.booleans(), st.booleans())
-def test_a_ring_is_a_list_that_gives_up_the_oldest_of_its_lowest_priority_and_its_journal_says_so(
+def test_a_ring_drops_the_oldest_message_of_its_lowest_priority_and_journals_that(
     steps: list[tuple[str, int, int]], most: int, durable: bool, enabled: bool
 ) -> None:
     host = durable_host() if enabled else VirtualHost()
@@ -326,7 +326,7 @@ def test_a_queue_that_is_to_get_too_much_goes_with_all_that_it_has(enabled: bool
     assert (host.queues["dead"].available, host.queues["other"].available) == (2 + many, many)
 
 
-def test_it_goes_with_a_message_larger_than_all_of_it_but_not_with_one_that_another_queue_refuses() -> None:
+def test_a_message_larger_than_the_whole_queue_destroys_it_unless_another_queue_refuses_the_message() -> None:
     host = VirtualHost()
     host.declare_queue("full", arguments={"qpid.max_count": 0})
     host.declare_queue("q", arguments={"qpid.policy_type": "self-destruct", "qpid.max_size": 100})

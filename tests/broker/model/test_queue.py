@@ -545,7 +545,7 @@ def test_a_selector_of_a_higher_priority_looks_before_the_others_take() -> None:
     assert (high.bodies[2:], low.bodies) == ([b"x1", b"x4"], [b"0", b"2"])
 
 
-def test_too_few_octets_for_one_message_leave_it_to_a_lower_priority_and_the_next_that_fits_comes_back() -> None:
+def test_a_message_too_large_for_the_credit_goes_to_a_subscription_of_lower_priority() -> None:
     low, high = Sink(), short(100)
     high.priority = 1
     queue = queue_of(low, high)

@@ -41,7 +41,7 @@ def test_a_query_that_failed_is_started_again_with_growing_delays() -> None:
 
 def test_it_gives_up_and_says_why() -> None:
     play = Play(*[LiveError(f"failure {number}") for number in range(9)])
-    with pytest.raises(QueryGaveUp, match="given up after 4 failures in a row, the last one: failure 3"):
+    with pytest.raises(QueryGaveUp, match="gave up after 4 failures in a row, the last one: failure 3"):
         play.supervise()
     assert play.slept == [1.0, 2.0, 4.0]
 

@@ -129,7 +129,7 @@ class Place:
             self.write(MANIFEST, manifest)
         except BaseException as error:
             if not self._undo(moved, before, named_now):
-                raise PlaceError(f"{self.name}: cannot be written any more, not even to undo what was begun") from error
+                raise PlaceError(f"{self.name}: cannot be written any more, not even to undo what this run began") from error
             if isinstance(error, OSError):
                 raise self._failed(error) from error
             raise

@@ -83,7 +83,7 @@ class Spool:
         found = [each for each in self.segments() if start < each.number <= end]
         if len(found) != max(end - start, 0):
             raise LiveSetupError(
-                f"{self.path}: segments {start + 1} to {end} are wanted, and {len(found)} of them are there: "
+                f"{self.path}: segments {start + 1} to {end} are wanted, and only {len(found)} of them are there: "
                 "the checkpoint and the spool do not belong together"
             )
         return found

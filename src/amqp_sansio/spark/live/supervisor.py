@@ -63,7 +63,7 @@ def supervise(
             in_a_row += 1
             delay = next(delays, None)
             if delay is None:
-                raise QueryGaveUp(f"given up after {in_a_row} failures in a row, the last one: {why}") from error
+                raise QueryGaveUp(f"gave up after {in_a_row} failures in a row, the last one: {why}") from error
             LOG.warning("the query failed: %s; it is started again in %.1f s", why, delay)
             sleep(delay)
             again += 1
