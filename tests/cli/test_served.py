@@ -15,5 +15,5 @@ def test_what_was_completed_outlives_the_broker() -> None:
 
 
 def test_a_broker_that_does_not_begin() -> None:
-    with pytest.raises(NotServing, match="has not begun"):
+    with pytest.raises(NotServing, match="did not start"):
         Process("--data-dir", "/proc/nowhere")
