@@ -465,6 +465,12 @@ class AmqpFlow(Flow):
         ended = [each.fin is not None or each.ended for each in self.sides]
         return self.reset_by is not None or any(ended) or self.conversation.is_closing
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Address and port of the client, and of the server."""
+        first, second = address(*self.key[:2]), address(*self.key[2:])
+        return (second, first) if self.conversation.client else (first, second)
+
     def reopened(self, side: int, sequence: int) -> bool:
         """Whether a SYN with this sequence number opens another connection on the same ports."""
         seen, known = self.syn[side], self.sides[side]
@@ -911,9 +917,8 @@ class Listener:
     def _baptise(self, flow: AmqpFlow) -> None:
         if not flow.name:
             flow.number = self._number(flow.key, flow.another)
-            client = flow.conversation.client
-            ends = address(flow.key[0], flow.key[1]), address(flow.key[2], flow.key[3])
-            flow.name = f"{ends[client]}>{ends[1 - client]}#{flow.number}"
+            client, server = flow.ends
+            flow.name = f"{client}>{server}#{flow.number}"
 
     def _heard(self, conversation: Conversation, heard: LocatedEvent) -> None:
         flow = self._talking

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
-IPS: Final = frozenset((0x0800, 0x86DD))
+IPS: Final = (0x0800, 0x86DD)
+"""EtherTypes of IPv4 and IPv6."""
 MAX_TAGS: Final = 8
 """The most headers between the link layer and IP that are skipped in one packet, mostly VLAN tags; also the most MPLS
 labels."""
@@ -37,7 +38,7 @@ _JUMBO_LLC: Final = 0x8870
 _NOT_READ: Final = {0xA0ED: -8, 0x4305: -9}
 SHIMS: Final = (*_PPP_HEADS, *sorted(_MPLS), _TRILL, NSH, _MACSEC, _JUMBO_LLC, *_NOT_READ)
 """Other EtherTypes that may stand in place of IP's and carry IP."""
-_ETHERTYPES: Final = 0x0600
+ETHERTYPES: Final = 0x0600
 """Smaller numbers are lengths, and LLC follows."""
 _SNAP: Final = (b"\xaa\xaa\x03\0\0\0", b"\xaa\xaa\x03\0\0\xf8")
 _IP_IN_LLC: Final = b"\x06\x06\x03"
@@ -93,7 +94,7 @@ def behind_type(data: bytes, kind: int, at: int) -> int:
             return at
         if kind in STEPS:
             at += STEPS[kind]
-        elif kind < _ETHERTYPES or kind == _JUMBO_LLC:
+        elif kind < ETHERTYPES or kind == _JUMBO_LLC:
             if data[at : at + 3] == _IP_IN_LLC:
                 return at + 3
             if data[at : at + 6] not in _SNAP:
@@ -178,7 +179,7 @@ def _behind_labels(data: bytes, at: int) -> tuple[int, int]:
         return _IP_HERE, at
     if first == 0 and _word(data, at + 16) in _ETHERNET_IN_MPLS:
         return _INNER, at + 16
-    if _word(data, at + 12) in _ETHERNET_IN_MPLS or _word(data, at + 12) < _ETHERTYPES:
+    if _word(data, at + 12) in _ETHERNET_IN_MPLS or _word(data, at + 12) < ETHERTYPES:
         return _INNER, at + 12
     # After labels, 1 stands for the path's own control channel.
     return NONE if first == 1 else _MPLS_UNREAD, 0
@@ -268,7 +269,7 @@ def unknown_link(link: int) -> str:
     return f"link type {link} is not known"
 
 
-_TCP: Final = 6
+TCP: Final = 6
 _OPTIONS: Final = frozenset((0, 43, 60, 135, 139, 140))
 """IPv6 extension headers with a length in units of 8 octets: hop-by-hop, routing, destination, mobility, HIP, shim6."""
 _FRAGMENT: Final = 44
@@ -354,7 +355,7 @@ def tcp_in(data: bytes, at: int, original: int) -> TcpIn | None:
     packet counts as a segment of its own length; the others are FRAGMENT.
     """
     carried = payload_of(data, at)
-    if carried is None or carried.protocol != _TCP:
+    if carried is None or carried.protocol != TCP:
         return None
     if carried.later:
         return FRAGMENT
@@ -416,7 +417,7 @@ _TUNNELLED: Final = frozenset(
     [*IP_IN_IP, GRE, UDP, MPLS_IN_IP, *ETHERNET_IN_IP, *UNREAD_PROTOCOLS]
 )  # for mypyc, which has no star in a membership test
 _ETHERNET_TYPE: Final = 0x6558
-_IN_GENEVE: Final = frozenset([0x0800, 0x86DD, _ETHERNET_TYPE])
+IN_GENEVE: Final = (*IPS, _ETHERNET_TYPE)
 _ERSPAN: Final = 0x88BE
 _ERSPAN_3: Final = 0x22EB
 _ETHERNET_HEAD: Final = 12
@@ -431,7 +432,7 @@ class Inside(NamedTuple):
     """Where the innermost IP packet starts (-1: none is read), and why it or a part of it is left out ("": nothing is)."""
 
     at: int
-    left_out: str
+    left_out: str = ""
 
 
 def innermost(data: bytes, at: int) -> Inside:
@@ -467,14 +468,14 @@ def _in(protocol: int, data: bytes, start: int, at: int) -> Inside:
     if protocol in UNREAD_PROTOCOLS:
         return Inside(-1, f"{UNREAD_PROTOCOLS[protocol]} is not read")
     if protocol in IP_IN_IP:
-        return Inside(start, "")
+        return Inside(start)
     if protocol == GRE:
         return _in_gre(data, start)
     if protocol == MPLS_IN_IP:
-        return Inside(after_labels(data, start), "")
+        return Inside(after_labels(data, start))
     if protocol == UDP:
         return _in_udp(data, start, at)
-    return Inside(_in_ethernet(data, start + ETHERNET_IN_IP[protocol]), "")
+    return Inside(_in_ethernet(data, start + ETHERNET_IN_IP[protocol]))
 
 
 def _in_ethernet(data: bytes, at: int) -> int:
@@ -489,11 +490,11 @@ def _in_gre(data: bytes, start: int) -> Inside:
         return Inside(-1, f"GRE of version {data[start + 1] & 7} or with a route is not read")
     behind = start + 4 + 4 * (bool(flags & 0x80) + bool(flags & 0x20) + bool(flags & 0x10))
     if kind == _ERSPAN:
-        return Inside(_in_ethernet(data, behind + 8 * bool(flags & 0x10)), "")
+        return Inside(_in_ethernet(data, behind + 8 * bool(flags & 0x10)))
     if kind == _ERSPAN_3:
         if len(data) < behind + 12:
             return Inside(-1, CUT)
-        return Inside(_in_ethernet(data, behind + 12 + 8 * (data[behind + 11] & 1)), "")
+        return Inside(_in_ethernet(data, behind + 12 + 8 * (data[behind + 11] & 1)))
     return _of_type(data, kind, behind, "GRE")
 
 
@@ -502,7 +503,7 @@ def _of_type(data: bytes, kind: int, at: int, tunnel: str) -> Inside:
     found = behind_type(data, kind, at)
     if found == -1 and kind != _ETHERNET_TYPE:
         return Inside(-1, f"{tunnel} with protocol {kind:#06x} is not read")
-    return Inside(found, "")
+    return Inside(found)
 
 
 def _in_udp(data: bytes, start: int, at: int) -> Inside:
@@ -515,7 +516,7 @@ def _in_udp(data: bytes, start: int, at: int) -> Inside:
     if port in UNREAD_PORTS:
         return Inside(-1, f"{UNREAD_PORTS[port]} is not read")
     if len(data) < start + 16:
-        return Inside(-1, CUT) if port in KNOWN_PORTS else Inside(at, "")
+        return Inside(-1, CUT) if port in KNOWN_PORTS else Inside(at)
     if port == GENEVE_PORT and data[behind] >> 6 == 0:
         return _in_geneve(data, behind)
     if port in (GPE_PORT, LISP_PORT) and data[behind] & 0x04:
@@ -523,15 +524,15 @@ def _in_udp(data: bytes, start: int, at: int) -> Inside:
     if port == GRE_PORT:
         return _in_gre(data, behind)
     if port == MPLS_PORT:
-        return Inside(after_labels(data, behind), "")
+        return Inside(after_labels(data, behind))
     if port == LISP_PORT:
-        return Inside(-1, "encrypted LISP is not read") if data[behind] & 3 else Inside(behind + 8, "")
+        return Inside(-1, "encrypted LISP is not read") if data[behind] & 3 else Inside(behind + 8)
     if port in VXLAN_PORTS or port == GPE_PORT:
-        return Inside(_in_ethernet(data, behind + 8), "") if data[behind] & 0x08 else Inside(at, "")
+        return Inside(_in_ethernet(data, behind + 8)) if data[behind] & 0x08 else Inside(at)
     end = start + _LENGTH(data, start + 4)[0]
     if data[behind : behind + 4] == WIREGUARD and end - behind > 32 and (end - behind) % 16 == 0:
         return Inside(-1, "WireGuard is encrypted")
-    return Inside(_on_any_port(data, behind, end, at), "")
+    return Inside(_on_any_port(data, behind, end, at))
 
 
 def _in_geneve(data: bytes, behind: int) -> Inside:
@@ -542,13 +543,13 @@ def _in_gpe(data: bytes, behind: int) -> Inside:
     """Follows VXLAN-GPE or LISP, which name their payload."""
     kind, inside = data[behind + 3], behind + 8
     if kind in _GPE_IP:
-        return Inside(inside, "")
+        return Inside(inside)
     if kind == _GPE_ETHERNET:
-        return Inside(_in_ethernet(data, inside), "")
+        return Inside(_in_ethernet(data, inside))
     if kind == _GPE_MPLS:
-        return Inside(after_labels(data, inside), "")
+        return Inside(after_labels(data, inside))
     if kind == _GPE_NSH:
-        return Inside(behind_type(data, NSH, inside), "")
+        return Inside(behind_type(data, NSH, inside))
     return Inside(-1, f"VXLAN-GPE with protocol {kind} is not read")
 
 
@@ -559,7 +560,7 @@ def _on_any_port(data: bytes, behind: int, end: int, at: int) -> int:
     if data[behind + 7] == 0:
         if data[behind : behind + 4] == _VXLAN_FLAGS:
             inside = _in_ethernet(data, behind + 8)
-        elif data[behind] >> 6 == 0 and data[behind + 1] & 0x3F == 0 and _LENGTH(data, behind + 2)[0] in _IN_GENEVE:
+        elif data[behind] >> 6 == 0 and data[behind + 1] & 0x3F == 0 and _LENGTH(data, behind + 2)[0] in IN_GENEVE:
             inside = _in_geneve(data, behind).at
     if inside < 0 or len(data) < inside + 20:
         return at

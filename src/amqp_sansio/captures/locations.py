@@ -47,6 +47,21 @@ class Located(NamedTuple):
         """Returns the location as one text that `located` takes."""
         return self.base + self.path
 
+    def read(self, path: str) -> bytes | None:
+        """Returns the octets of a file in this file system; None when it does not exist.  Raises OSError when that fails."""
+        try:
+            with self.system.open_input_stream(path) as stream:
+                octets: bytes = stream.read()
+        except FileNotFoundError:
+            return None
+        return octets
+
+    def write(self, path: str, octets: bytes) -> None:
+        """Writes a file in this file system.  Raises OSError when that fails."""
+        stream = self.system.open_output_stream(path)
+        stream.write(octets)
+        stream.close()
+
     def make_folder(self, path: str) -> None:
         """Creates a folder, and those above it, in this file system."""
         if not self.base.startswith("s3:"):  # S3 has no folders, and an empty object in place of one would stay

@@ -10,6 +10,7 @@ from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands
 from amqp_sansio.report.markup import (
     ABSENT,
+    WHO,
     Markup,
     card,
     count,
@@ -28,7 +29,6 @@ from amqp_sansio.report.markup import (
 from amqp_sansio.report.overview import FINDINGS, SHOWN, Overview
 from amqp_sansio.report.talk import Surroundings, sequence
 
-WHO: Final = {"C": "client", "S": "server"}
 TO_DO: Final = 9
 """The most lines about what to act on first."""
 RULES_TO_DO: Final = 3
@@ -184,7 +184,7 @@ def violations(seen: Overview, talks: list[Surroundings], with_frames: bool) -> 
     ]
     parts: list[Markup | str] = [
         tag("h3", "By rule"),
-        card(table(("level", "rule", "who", "how often", ""), rows, 3), _left(len(rules), 2 * SHOWN)),
+        card(table(("level", "rule", "who", "how often", ""), rows, 3), left(len(rules), 2 * SHOWN)),
     ]
     if talks:
         parts.append(tag("h3", "Around each violation"))
@@ -200,7 +200,7 @@ def violations(seen: Overview, talks: list[Surroundings], with_frames: bool) -> 
         total = sum([number for _, number, _ in rules])
         rows = [_finding(row) for row in seen.findings]
         head = ("when (UTC)", "level", "who", "rule", "the word", "legal instead", "packet")
-        inner = joined(table(head, rows), _left(total, FINDINGS))
+        inner = joined(table(head, rows), left(total, FINDINGS))
         parts.append(
             tag(
                 "details",
@@ -283,7 +283,8 @@ def bar(number: int, most: int, bad: bool = False, who: str = "") -> Markup:
     return Markup(f'<span class="bar {"bad" if bad else who}"><i style="width:{share:.1f}%"></i></span>')
 
 
-def _left(total: int, shown: int) -> Markup:
+def left(total: int, shown: int) -> Markup:
+    """Says how many are not shown; empty when all are."""
     return small(f"{count(total - shown)} more are not shown.") if total > shown else Markup("")
 
 
@@ -347,7 +348,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
             ("branch", "as heard on connection", "outcome", "last status", "prepare (UTC)", "decision (UTC)"),
             rows,
         )
-        parts.append(_left(seen.branches_in_doubt, len(rows)))
+        parts.append(left(seen.branches_in_doubt, len(rows)))
     if "transactions" in folder and seen.hanging:
         rows = [
             (

@@ -12,6 +12,8 @@ from amqp_sansio.errors.core import many
 from amqp_sansio.spec.codes import CloseCode, ErrorCode
 from amqp_sansio.spec.reply_codes import ReplyCode
 
+WHO: Final = {"C": "client", "S": "server"}
+"""What the page calls a speaker."""
 MOST: Final = 240
 """The most characters of one text from a table; what is cut is counted."""
 _HIDDEN: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))

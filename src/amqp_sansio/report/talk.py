@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from amqp_sansio.errors.core import many
 from amqp_sansio.report.folder import Folder
-from amqp_sansio.report.markup import Markup, duration, joined, tag, visible
+from amqp_sansio.report.markup import WHO, Markup, duration, joined, tag, visible
 
 BEFORE: Final = 8
 """Words shown before a violation."""
@@ -245,7 +245,7 @@ def sequence(talk: Surroundings) -> Markup:
     y += 22
     heads = [
         tag("line", x1=x, y1=34, x2=x, y2=y, class_="life") + _box(x, name)
-        for x, name in ((_CLIENT, "client"), (_SERVER, "server"))
+        for x, name in zip((_CLIENT, _SERVER), WHO.values(), strict=True)
     ]
     title = f"Conversation around {visible(str(talk.row['rule']))}"
     return tag(
@@ -307,8 +307,7 @@ def _apart(ns: int) -> str:
 
 def _remark(y: int, note: DiagramLine, mark: str) -> tuple[Markup, int]:
     """Draws the remarks about an arrow; returns how many lines that takes."""
-    who = {"C": "client", "S": "server"}.get(note.direction, "")
-    words = f"✗ {note.detail}: {note.verb}" if mark == "bad" else f"{who or 'note'}: {note.verb}"
+    words = f"✗ {note.detail}: {note.verb}" if mark == "bad" else f"{WHO.get(note.direction, 'note')}: {note.verb}"
     lines = textwrap.wrap(visible(words, 400), _REMARK) or [""]
     if len(lines) > _REMARKS:
         lines[_REMARKS - 1] = f"{lines[_REMARKS - 1][: _REMARK - 1]}…"

@@ -8,12 +8,13 @@ from typing import Any
 from amqp_sansio.errors.core import many
 from amqp_sansio.report.bins import MOST_NAMES, Axis, HeaviestKeys, Latencies
 from amqp_sansio.report.charts import CLIENT, INK, SERVER, Charts
-from amqp_sansio.report.findings import WHO, bar, base, named_in
+from amqp_sansio.report.findings import bar, base, left, named_in
 from amqp_sansio.report.flow import CreditReader
 from amqp_sansio.report.folder import Folder
 from amqp_sansio.report.latency import Commands, Messages
 from amqp_sansio.report.markup import (
     ABSENT,
+    WHO,
     Content,
     Markup,
     card,
@@ -313,8 +314,7 @@ def captures(folder: Folder, seen: Overview) -> Markup:
         number, size = heard.get(name, (0, 0))
         rows.append((label(name), count(number), octets(size)))
     parts += listed(f"Captures: {count(len(shown))}", ("file", "connections first heard in it", "octets captured"), rows, 1, 2)
-    if len(shown) > len(rows):
-        parts.append(small(f"{count(len(shown) - len(rows))} more are not shown."))
+    parts.append(left(len(shown), len(rows)))
     sums = seen.sums
     if sums:
         parts.append(

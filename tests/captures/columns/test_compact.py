@@ -98,9 +98,11 @@ def test_a_failure_at_any_step_leaves_the_rows(
                 super().open()
                 self._system = Failing(self._system, step, lambda: OSError("no more"))  # type: ignore[misc]  # noqa: B023
                 failing.append(self._system)  # noqa: B023
+                self._place = self._place._replace(system=self._system)  # type: ignore[misc]
 
             def discard(self) -> None:
                 self._system = failing[0]._system  # type: ignore[misc]  # noqa: B023
+                self._place = self._place._replace(system=self._system)  # type: ignore[misc]
                 super().discard()
 
         with monkeypatch.context() as patch:

@@ -125,13 +125,15 @@ def fail_at_every_step(folder: str, error: Callable[[], BaseException], stride: 
         run(folder, 3, 4)
         place = opened(folder)
         files = write(place, 5, 6, 7)
-        whole, place._system = place._system, Failing(place._system, step, error)  # type: ignore[misc]
+        whole, failing = place._place, Failing(place._system, step, error)
+        place._system = failing  # type: ignore[misc]
+        place._place = whole._replace(system=failing)  # type: ignore[misc]
         failed = False
         try:
             publish(place, files)
         except (PlaceError, KeyboardInterrupt):
             failed = True
-        left, place._system = place._system.left, whole  # type: ignore[misc]
+        left, place._system, place._place = failing.left, whole.system, whole  # type: ignore[misc]
         place.discard()
         if left > 0:
             assert not failed

@@ -148,7 +148,7 @@ def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED) -> Iterat
 
 
 def _bundles(batches: list[pa.RecordBatch], stamp: Stamp) -> pa.RecordBatch:
-    whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    whole = _one(batches)
     keys = whole.column("connection").to_numpy()
     order = np.argsort(keys, kind="stable")  # stable: packets of a connection stay in file order
     whole = whole.take(pa.array(order))
@@ -159,18 +159,31 @@ def _bundles(batches: list[pa.RecordBatch], stamp: Stamp) -> pa.RecordBatch:
     lengths = pc.binary_length(whole.column("payload")) if stamp == CARRIED else whole.column("length")
     sums = np.cumsum(lengths.to_numpy(), dtype=np.int64)
     for start, stop in pairwise(edges_of(keys).tolist()):
-        at = start
-        while at < stop:
-            passed = int(sums[at - 1]) if at else 0
-            full = int(np.searchsorted(sums, passed + BUNDLE_OCTETS, "right"))
-            end = min(max(full, at + 1), at + BUNDLE_PACKETS, stop)
+        for at, end in _cut(sums, start, stop, BUNDLE_OCTETS, BUNDLE_PACKETS):
             firsts.append(at)
             packed.append(inside.slice(at, end - at).serialize().to_pybytes())
-            at = end
     heads = whole.select([*ORDER, "capture"]).take(pa.array(firsts))
     stamps = [pa.repeat(pa.scalar(value, pa.int64()), len(firsts)) for value in stamp]
     columns = [*heads.columns, *stamps, pa.array(packed, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=BUNDLES_ARROW)
+
+
+def _cut(sums: Ints, start: int, stop: int, octets: int, packets: int) -> Iterator[tuple[int, int]]:
+    """Yields where parts of some packets begin and end: each has one packet, or more with at most so many octets and packets.
+
+    `sums` are the octets up to the end of each packet.
+    """
+    while start < stop:
+        passed = int(sums[start - 1]) if start else 0
+        full = int(np.searchsorted(sums, passed + octets, "right"))
+        end = min(max(full, start + 1), start + packets, stop)
+        yield start, end
+        start = end
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Joins batches; a single one is not copied."""
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 class _Bundle(NamedTuple):
@@ -279,7 +292,7 @@ class _Alone:
 def _whole(insides: list[pa.RecordBatch], bundles: list[_Bundle], payloads: Payloads) -> Iterator[pa.RecordBatch]:
     """Yields the packets of bundles of one file, with the columns of their rows and their payloads, some octets at a time."""
     first = bundles[0]
-    packets = insides[0] if len(insides) == 1 else pa.concat_batches(insides)
+    packets = _one(insides)
     keys = np.repeat([each.connection for each in bundles], [each.num_rows for each in insides])
     known = {
         "capture": pa.repeat(first.capture, len(keys)),
@@ -294,14 +307,10 @@ def _whole(insides: list[pa.RecordBatch], bundles: list[_Bundle], payloads: Payl
         packets.column("length").to_numpy(),
     )
     sums = np.cumsum(lengths, dtype=np.int64)
-    at = 0
-    while at < len(keys):
-        passed = int(sums[at - 1]) if at else 0
-        end = max(at + 1, int(np.searchsorted(sums, passed + FED_OCTETS, "right")))
+    for at, end in _cut(sums, 0, len(keys), FED_OCTETS, len(keys)):
         payload = payloads.take(first.capture, first.stamp, begins[at:end], lengths[at:end])
         part = {name: column.slice(at, end - at) for name, column in known.items()}
         yield _packets(packets.slice(at, end - at), {**part, "payload": payload})
-        at = end
 
 
 def _packets(inside: pa.RecordBatch, known: Mapping[str, pa.Array]) -> pa.RecordBatch:
@@ -316,10 +325,10 @@ def together(parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in parts:
         size = batch.nbytes
         if waiting and (count + batch.num_rows > FED_PACKETS or octets + size > FED_OCTETS):
-            yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+            yield _one(waiting)
             waiting, count, octets = [], 0, 0
         waiting.append(batch)
         count += batch.num_rows
         octets += size
     if waiting:
-        yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+        yield _one(waiting)

@@ -100,18 +100,11 @@ class RunLock:
             if _alive(before):
                 raise self._refused(before)
             self.taken_over = True
-        stream = self._place.system.open_output_stream(self._path)
-        stream.write(self._said)
-        stream.close()
+        self._place.write(self._path, self._said)
         self.confirm()
 
     def _read(self) -> bytes:
-        try:
-            with self._place.system.open_input_stream(self._path) as stream:
-                octets: bytes = stream.read()
-        except FileNotFoundError:
-            return b""
-        return octets
+        return self._place.read(self._path) or b""
 
     def _refused(self, holder: bytes) -> PlaceError:
         about = _parsed(holder)

@@ -49,24 +49,14 @@ class Place:
         self.name: Final = folder.rstrip("/") or folder
         self._place: Final = located(folder)
         self._system: Final = self._place.system
-        self._root: Final = self._place.path
-        self._lock: Final = RunLock(self.name, self._place)
-        self._work = f"{self._root}/{WORK}{_unique()}"
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is a path on this machine."""
-        return not self._place.base
-
-    @property
-    def root(self) -> str:
+        self.root: Final = self._place.path
         """Its path in its file system."""
-        return self._root
-
-    @property
-    def work(self) -> str:
+        self.is_local: Final = not self._place.base
+        """Whether it is a path on this machine."""
+        self._lock: Final = RunLock(self.name, self._place)
+        self._work: Final = f"{self.root}/{WORK}{_unique()}"
+        self.work: Final = self._place.base + self._work
         """Where this run writes until it publishes."""
-        return self._place.base + self._work
 
     def open(self) -> None:
         """Creates the folder and its working folder, and takes the lock.  Raises PlaceError when another run holds it."""
@@ -75,7 +65,7 @@ class Place:
             self._lock.acquire()
             self._clear()
             self._place.make_folder(self._work)
-            self._write(f"{self._work}/.try", b"\n")
+            self._place.write(f"{self._work}/.try", b"\n")
         except OSError as error:
             self.discard()
             raise self._failed(error) from error
@@ -90,22 +80,18 @@ class Place:
     def read(self, name: str) -> bytes | None:
         """Returns the octets of a small file directly in the folder; None when it does not exist."""
         try:
-            with self._system.open_input_stream(f"{self._root}/{name}") as stream:
-                octets: bytes = stream.read()
-        except FileNotFoundError:
-            return None
+            return self._place.read(f"{self.root}/{name}")
         except OSError as error:
             raise PlaceError(f"{self.name}: cannot be read: {_reason(error)}") from error
-        return octets
 
     def write(self, name: str, data: bytes) -> None:
         """Writes a small file directly into the folder, atomically."""
-        path = f"{self._root}/{name}"
-        if self._place.base:  # a write to an object store is atomic
-            self._write(path, data)
-        else:
-            self._write(f"{path}.new", data)
+        path = f"{self.root}/{name}"
+        if self.is_local:
+            self._place.write(f"{path}.new", data)
             self._system.move(f"{path}.new", path)
+        else:  # a write to an object store is atomic
+            self._place.write(path, data)
 
     def publish(self, files: Iterable[Written], manifest: bytes, kept: Iterable[Written] = ()) -> list[Written]:
         """Makes the tables consist of `files` of this run and the published ones in `kept`; returns all of them.
@@ -122,7 +108,7 @@ class Place:
         try:
             self._lock.confirm()
             for file in files:
-                moved.append(file._replace(path=f"{self._root}/{self.relative(file.path)}"))
+                moved.append(file._replace(path=f"{self.root}/{self.relative(file.path)}"))
                 self._move(file.path, moved[-1].path)
             self._lock.confirm()
             named_now = True
@@ -141,10 +127,10 @@ class Place:
         """Reverts a failed publication, the manifest first; returns whether that succeeded."""
         try:
             if named_now and before is None:
-                self._remove(f"{self._root}/{MANIFEST}")
+                self._remove(f"{self.root}/{MANIFEST}")
             elif named_now and before is not None and self.read(MANIFEST) != before:
                 self.write(MANIFEST, before)
-            self._remove(f"{self._root}/{MANIFEST}.new")
+            self._remove(f"{self.root}/{MANIFEST}.new")
             for file in moved:
                 self._remove(file.path)
             self._prune(self.relative(file.path) for file in moved)
@@ -158,7 +144,7 @@ class Place:
         left, reason = 0, ""
         for path in gone:
             try:
-                self._remove(f"{self._root}/{path}")
+                self._remove(f"{self.root}/{path}")
             except OSError as error:
                 left, reason = left + 1, _reason(error)
         try:
@@ -174,7 +160,7 @@ class Place:
         """Returns the Parquet files of all tables, named by the manifest or not, as paths below the folder."""
         found: list[str] = []
         for table in (*TABLES, END_TO_END.name):
-            select = fs.FileSelector(f"{self._root}/{table}", allow_not_found=True, recursive=True)
+            select = fs.FileSelector(f"{self.root}/{table}", allow_not_found=True, recursive=True)
             for each in self._system.get_file_info(select):
                 path = path_of(each)
                 if each.type == fs.FileType.File and path.endswith(_SUFFIX):
@@ -194,7 +180,7 @@ class Place:
     def published(self) -> list[Written]:
         """Returns the files of all tables by their manifest; none without a manifest."""
         return [
-            Written(table, file["path"].partition("/")[2].rpartition("/")[0], f"{self._root}/{file['path']}", rows, octets)
+            Written(table, file["path"].partition("/")[2].rpartition("/")[0], f"{self.root}/{file['path']}", rows, octets)
             for table, files in named_in(self.read(MANIFEST), self.name).items()
             for file in files
             for rows, octets in [(file["rows"], file["octets"])]
@@ -202,26 +188,26 @@ class Place:
 
     def last_number(self, name: str) -> int:
         """Returns the highest number that is the name of a file in a folder below this one; -1 when there is none."""
-        select = fs.FileSelector(f"{self._root}/{name}", allow_not_found=True)
+        select = fs.FileSelector(f"{self.root}/{name}", allow_not_found=True)
         names = [path_of(each).rpartition("/")[2] for each in self._system.get_file_info(select)]
         return max([int(each) for each in names if each.isdigit()], default=-1)
 
     def make(self) -> None:
         """Creates the folder."""
         try:
-            if self._system.get_file_info(self._root).type == fs.FileType.File:
+            if self._system.get_file_info(self.root).type == fs.FileType.File:
                 raise NotADirectoryError(ENOTDIR, strerror(ENOTDIR))
-            self._place.make_folder(self._root)
+            self._place.make_folder(self.root)
         except OSError as error:
             raise self._failed(error) from error
 
     def relative(self, path: str) -> str:
         """Returns a path relative to the folder, for a file that is there or still to be moved."""
-        return path.removeprefix(f"{self._work}/").removeprefix(f"{self._root}/")
+        return path.removeprefix(f"{self._work}/").removeprefix(f"{self.root}/")
 
     def _clear(self) -> None:
         """Removes what killed runs have left: their working folders, and files moved without a manifest."""
-        for each in self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True)):
+        for each in self._system.get_file_info(fs.FileSelector(self.root, allow_not_found=True)):
             path = path_of(each)
             name = path.rpartition("/")[2]
             if name.startswith(WORK) or name == f"{MANIFEST}.new":
@@ -235,20 +221,15 @@ class Place:
 
     def _prune(self, gone: Iterable[str]) -> None:
         """Removes empty folders of tables; an object store has none."""
-        if self._place.base:
+        if not self.is_local:
             return
         for folder in sorted({path.rpartition("/")[0] for path in gone}, key=len, reverse=True):
             while folder:
-                inside = fs.FileSelector(f"{self._root}/{folder}", allow_not_found=True)
+                inside = fs.FileSelector(f"{self.root}/{folder}", allow_not_found=True)
                 if self._system.get_file_info(inside):
                     break
-                self._remove(f"{self._root}/{folder}")
+                self._remove(f"{self.root}/{folder}")
                 folder = folder.rpartition("/")[0]
-
-    def _write(self, path: str, data: bytes) -> None:
-        stream = self._system.open_output_stream(path)
-        stream.write(data)
-        stream.close()
 
     def _remove(self, path: str) -> None:
         kind = self._system.get_file_info(path).type

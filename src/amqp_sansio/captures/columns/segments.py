@@ -12,12 +12,15 @@ from amqp_sansio.captures.layers import (
     AUTHENTICATION,
     CUT,
     ETHERNET_IN_IP,
+    ETHERTYPES,
     EXTENSIONS,
     FAMILIES,
     FRAGMENT,
     GRE,
+    IN_GENEVE,
     IN_TWO,
     IP_IN_IP,
+    IPS,
     KNOWN_PORTS,
     LINKS,
     LLC_STARTS,
@@ -25,6 +28,7 @@ from amqp_sansio.captures.layers import (
     MPLS_IN_IP,
     SHIMS,
     STEPS,
+    TCP,
     UDP,
     UNREAD,
     UNREAD_PORTS,
@@ -39,12 +43,9 @@ from amqp_sansio.captures.layers import (
 from amqp_sansio.captures.pcapng import UNDESCRIBED
 from amqp_sansio.captures.walk import Octets
 
-_IP: Final = (0x0800, 0x86DD)
 _TAGS: Final = (0x8100, 0x88A8, 0x9100, 0x9200)
-_TCP: Final = 6
 _TYPE_AT: Final = {1: 12, 113: 14}
 _SHIMS: Final = (*SHIMS, *sorted(set(STEPS) - set(_TAGS)))
-_LLC: Final = 0x0600
 _LLC_STARTS: Final = [int.from_bytes(each) for each in LLC_STARTS]
 _SHIM: Final = -2
 """In place of a start: the packet is examined individually."""
@@ -54,7 +55,6 @@ _DEEP: Final = HEAD_OCTETS - 56
 _TUNNELS: Final = (*IP_IN_IP, GRE, MPLS_IN_IP, *ETHERNET_IN_IP, *UNREAD_PROTOCOLS)
 _WIREGUARD: Final = int.from_bytes(WIREGUARD)
 NO_INTERFACE: Final = "the section has not described the interface that it names"
-_INNER: Final = (0x0800, 0x86DD, 0x6558)
 
 
 class SegmentGroup(NamedTuple):
@@ -128,7 +128,7 @@ def _in_udp(heads: Bytes, at: Ints) -> NDArray[np.bool_]:
         rows = np.nonzero(at == place)[0]
         mine = heads[rows]
         first, last = words(mine, place + 8, ">u4"), words(mine, place + 12, ">u4") & 0xFF
-        geneve = (first & 0xC03F0000 == 0) & np.isin(first & 0xFFFF, _INNER)
+        geneve = (first & 0xC03F0000 == 0) & np.isin(first & 0xFFFF, IN_GENEVE)
         inside = (first == _WIREGUARD) | ((last == 0) & ((first == 0x08000000) | geneve))
         source = np.isin(words(mine, place, ">u2"), list(UNREAD_PORTS))
         found[rows] = np.isin(words(mine, place + 2, ">u2"), KNOWN_PORTS) | source | inside
@@ -167,8 +167,8 @@ def _start(link: int, heads: Bytes, captured: Ints) -> Ints:
         kind = words(heads, 0, ">u2")
         there = captured >= 2
         start = _after_type(heads, captured, np.isin(kind, _TAGS) & there, 22)
-        start[(np.isin(kind, _SHIMS) | (kind < _LLC)) & there] = _SHIM
-        return np.where(np.isin(kind, _IP) & there, 20, np.where(there, start, _SHIM))
+        start[(np.isin(kind, _SHIMS) | (kind < ETHERTYPES)) & there] = _SHIM
+        return np.where(np.isin(kind, IPS) & there, 20, np.where(there, start, _SHIM))
     return np.full(len(heads), 0 if link in _RAW else _SHIM, np.int64)
 
 
@@ -179,9 +179,9 @@ def _after_type(heads: Bytes, captured: Ints, active: NDArray[np.bool_], at: int
         kind = words(heads, at, ">u2")
         there = active & (captured >= at + 2)
         start[active & ~there] = _SHIM
-        start[there & ((kind == _IP[0]) | (kind == _IP[1]))] = at + 2
+        start[there & ((kind == IPS[0]) | (kind == IPS[1]))] = at + 2
         start[there & np.isin(kind, _SHIMS)] = _SHIM
-        length = there & (kind < _LLC)
+        length = there & (kind < ETHERTYPES)
         if length.any():
             start[length & np.isin(words(heads, at + 2, ">u2"), _LLC_STARTS)] = _SHIM
         active = there & np.isin(kind, _TAGS)
@@ -208,7 +208,7 @@ def _at(octets: Octets, heads: Bytes, found: RecordHeads, rows: Ints, at: int, l
 
 def _four(octets: Octets, heads: Bytes, found: RecordHeads, rows: Ints, at: int, left_out: LeftOut) -> SegmentGroup:
     length = (heads[:, at].astype(np.int64) & 15) * 4
-    tcp = (heads[:, at + 9] == _TCP) & (length >= 20)
+    tcp = (heads[:, at + 9] == TCP) & (length >= 20)
     later = tcp & ((words(heads, at + 6, ">u2") & 0x1FFF) != 0)
     left_out.add(IN_TWO, 0, 0, int(later.sum()))
     tcp &= ~later
@@ -233,7 +233,7 @@ def _six(octets: Octets, heads: Bytes, found: RecordHeads, rows: Ints, at: int, 
     length = words(heads, at + 4, ">u2")
     start = np.full(len(rows), at + 40, np.int64)
     end = np.where(length > 0, at + 40 + length, found.original[rows])
-    tcp = heads[:, at + 6] == _TCP
+    tcp = heads[:, at + 6] == TCP
     for index in np.nonzero(~tcp)[0].tolist():  # extension headers are a chain: one packet at a time
         inside = _alone(octets, found, int(rows[index]), at)
         if inside is FRAGMENT:

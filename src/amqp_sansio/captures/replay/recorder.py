@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.conversation import VIOLATION, Hearer, LocatedEvent, PacketIndex, finding_of
-from amqp_sansio.captures.flows import AmqpFlow, address
+from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.json_values import compact, fields
 from amqp_sansio.captures.replay.credit import Books, CreditLine, SubscriptionRecord
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -683,14 +683,12 @@ class Recorder(Hearer):
         self._rows: Final = rows
         self._options: Final = options
         client = flow.conversation.client
-        key = flow.key
-        ends = address(key[0], key[1]), address(key[2], key[3])
-        self._names = ends[client], ends[1 - client]
+        self._names = flow.ends
         mark = flow.syn[client]
         if mark is None:
             mark = flow.syn[1 - client]
         mark = flow.begun[1] if mark is None else mark
-        self.common = (capture, options.broker_of(self._names[1]), connection_id(key, flow.number, mark))
+        self.common = (capture, options.broker_of(self._names[1]), connection_id(flow.key, flow.number, mark))
         middle = flow.conversation.middle
         self.history = History(flow, rows, options, {"C": middle, "S": middle})
         """Writes the rows of the channels, by the family of the dialect."""
