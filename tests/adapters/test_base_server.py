@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
+from unittest import mock
 
 import attrs
 import pytest
@@ -318,3 +319,10 @@ def test_a_check_that_the_end_cancelled_has_no_verdict() -> None:
     server.admission.logins._running += 1
     server._decided(server._connect(), cancelled)
     assert server.turns == 1
+
+
+def test_a_host_that_has_too_much_to_read_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amqp_sansio.adapters.base_server.HEAR_SECONDS", 0.0)
+    host = mock.Mock()  # has always one more event
+    BaseServer(host, mock.Mock(), ServerLimits(), False)._hear_out()
+    host.next_event.assert_called_once_with()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -37,6 +38,8 @@ READ: Final = 256 * 1024
 """Octets per read."""
 CLOSE_SECONDS: Final = 5.0
 """Seconds that the remaining octets may take to be written at the end."""
+HEAR_SECONDS: Final = 1.0
+"""Seconds that the host may take to hear the end of the last clients."""
 
 
 class Logins:
@@ -271,8 +274,9 @@ class BaseServer(Generic[G, S]):
         gone.place.leave()
 
     def _hear_out(self) -> None:
-        """Lets the host hear that its last clients are gone."""
-        while self.host.next_event() is not None:
+        """Lets the host hear that its last clients are gone, unless they have left it too much to read."""
+        until = time.monotonic() + HEAR_SECONDS
+        while self.host.next_event() is not None and time.monotonic() < until:
             pass
 
     # --- password checks, a few at once, so that no other client waits -------------------------------------------------------
