@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 import threading
 import time
 import tracemalloc
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import trustme
@@ -20,7 +23,7 @@ from amqp_sansio.adapters.sync.turns import Poller
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.address import Endpoint
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.errors import ConnectionLost, SessionFailed, SessionLost
+from amqp_sansio.errors import ConnectFailed, ConnectionLost, SessionFailed, SessionLost
 from amqp_sansio.events import Origin
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
@@ -32,6 +35,20 @@ def test_a_connected_socket_does_not_block() -> None:
         with dial(Endpoint("127.0.0.1", port), None, time.monotonic() + 5, lambda: False) as connected:
             assert not connected.getblocking()
             assert connected.getpeername() == ("127.0.0.1", port)
+
+
+def test_a_socket_for_which_the_system_has_no_resources_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    sockets: list[socket.socket] = []
+
+    def noted(*given: Any) -> Any:
+        sockets.append(dial(*given))
+        return sockets[-1]
+
+    monkeypatch.setattr("amqp_sansio.adapters.sync.driver.dial", noted)
+    monkeypatch.setattr("amqp_sansio.adapters.sync.driver.Handoff", Mock(side_effect=OSError(errno.EMFILE, "no more files")))
+    with Served() as served, pytest.raises(ConnectFailed, match="no more files"):
+        connect(served.url)
+    assert [connected.fileno() for connected in sockets] == [-1]
 
 
 def test_nobody_listens() -> None:

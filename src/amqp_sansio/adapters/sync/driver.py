@@ -313,31 +313,31 @@ class Driver:
             connected = dial(endpoint, self._tls, until, lambda: self._stopped, self.address.server_name)
         except TimeoutError:
             raise self._too_late() from None
-        listening = Poller(self._poke_in, connected)
-        handoff = Handoff(listening, connected, self._turns, self.poke)
-        try:
-            with self._changed:
-                self._outbox.clear()
-                self._machine = machine
-                self._socket = connected
-                self._handoff = handoff
-            self._drive(connected, listening, handoff, until)
-        finally:
+        with connected:
+            listening = Poller(self._poke_in, connected)
+            handoff = Handoff(listening, connected, self._turns, self.poke)
             try:
                 with self._changed:
-                    self._socket = None
                     self._outbox.clear()
-                    if not self.client.machine.finished:
-                        self.client.receive_eof()
-                        self.client.tick(time.monotonic())
-                    self._settled()
-                    while handoff.taken:
-                        self._stand_by(None)
-                    self._handoff = None
-                    self._changed.notify_all()
+                    self._machine = machine
+                    self._socket = connected
+                    self._handoff = handoff
+                self._drive(connected, listening, handoff, until)
             finally:
-                handoff.close()
-                connected.close()
+                try:
+                    with self._changed:
+                        self._socket = None
+                        self._outbox.clear()
+                        if not self.client.machine.finished:
+                            self.client.receive_eof()
+                            self.client.tick(time.monotonic())
+                        self._settled()
+                        while handoff.taken:
+                            self._stand_by(None)
+                        self._handoff = None
+                        self._changed.notify_all()
+                finally:
+                    handoff.close()
 
     def _drive(self, connected: socket.socket, listening: Poller, handoff: Handoff, until: float) -> None:
         while True:
