@@ -84,7 +84,7 @@ def about_branches(count: int) -> Callable[[], object]:
     rows = Rows()
     session = Attachment(rows, Branches(rows), ByHand(), 0, b"s", 0, True, (True, True))
     for id in range(count):
-        session._of_client(id, Start(Xid(1, b"%d" % id, b"")), 1)
+        session._of_branch(id, Start(Xid(1, b"%d" % id, b"")), 1)
     return lambda: again(count, lambda: session.completed("S", BILLIONS, 2))
 
 

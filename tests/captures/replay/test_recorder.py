@@ -28,6 +28,7 @@ from amqp_sansio.captures.replay.recorder import (
 )
 from amqp_sansio.captures.replay.rows import NOTHING, Rows, packet_number, packet_place
 from amqp_sansio.captures.replay.state import _classes
+from amqp_sansio.captures.replay.credit import CreditCommand
 from amqp_sansio.captures.replay.transactions import Branches, TransactionRecords
 from amqp_sansio.dialects import AMQP_0_10, DIALECTS
 from amqp_sansio.engine.observer import Observer
@@ -142,7 +143,7 @@ def test_a_message_has_the_time_of_the_first_octet_of_its_content(last: int, con
 PAYLOAD = AMQP_0_10.codec.encode_command(Transfer("in", 0, 0), False)
 
 
-def say(one: Attachment, books: ByHand, time: int, command: Command) -> None:
+def say(one: Attachment, books: ByHand, time: int, command: CreditCommand) -> None:
     books.heard.hear(time, command)
     one.credit.hear(time, command)
 

@@ -7,9 +7,9 @@ from tests.captures.replay.made import Named, ids, message, named
 
 from amqp_sansio.captures.replay import transactions as module
 from amqp_sansio.captures.replay.rows import Half, Rows
-from amqp_sansio.captures.replay.transactions import Branches, TransactionRecords, name_of
+from amqp_sansio.captures.replay.transactions import BranchCommand, Branches, TransactionRecords, name_of
 from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.dtx import Commit, End, Forget, Prepare, Recover, Rollback, SetTimeout, Start, XaResult, Xid
+from amqp_sansio.spec.dtx import Commit, End, Forget, Prepare, Rollback, SetTimeout, Start, XaResult, Xid
 
 
 def made() -> tuple[TransactionRecords, Rows]:
@@ -57,7 +57,7 @@ XID = Xid(7, b"\x01\x02", b"b")
 NAME = "7:0102:62"
 
 
-def row(*said: tuple[Command, int | None]) -> Named:
+def row(*said: tuple[BranchCommand, int | None]) -> Named:
     """The row of a branch about which these commands are said, with the status of each answer (None: no answer)."""
     rows = Rows()
     one = Branches(rows)
@@ -111,7 +111,7 @@ def test_outcomes(rest: list[tuple[Command, int | None]], outcome: str, in_doubt
         ([], [Start(XID)], "active", False),
     ],
 )
-def test_after_a_loss_only_later_words_count(before: list[Command], after: list[Command], outcome: str, in_doubt: bool) -> None:
+def test_after_a_loss_only_later_words_count(before: list[BranchCommand], after: list[BranchCommand], outcome: str, in_doubt: bool) -> None:
     rows = Rows()
     one = Branches(rows)
     for command in before:
@@ -147,7 +147,7 @@ def test_a_refused_decision_leaves_the_branch_where_it_was() -> None:
 
 
 def test_what_names_no_branch_is_passed_over() -> None:
-    assert Branches(Rows()).said(Recover(), 1) is None
+    assert Branches(Rows()).said(Start(None), 1) is None
     assert name_of(Xid()) == "0::"
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import attrs
 
 from amqp_sansio.captures.replay.rows import Rows, passed
 from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook, Exhausted, Subscription, Subscriptions
-from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flush, SetFlowMode, Stop, Subscribe
 from amqp_sansio.spec.message import Flow as Grant
+
+CreditCommand: TypeAlias = Cancel | Flush | Grant | SetFlowMode | Stop | Subscribe
 
 SUBSCRIPTIONS: Final = 4096
 """Subscriptions of a session that make rows; beyond it the oldest makes none any more."""
@@ -42,10 +43,8 @@ class CreditLine:
         self._head: Final = head
         self.subscriptions: dict[str, SubscriptionRecord] = {}
 
-    def hear(self, time: int, command: Command) -> None:
-        """Takes a command of the subscriber about credit; ignores others."""
-        if not isinstance(command, Cancel | Flush | Grant | SetFlowMode | Stop | Subscribe):
-            return
+    def hear(self, time: int, command: CreditCommand) -> None:
+        """Takes a command of the subscriber about credit."""
         name = command.destination or ""
         event = command.VERB.rpartition(".")[2]
         if isinstance(command, Subscribe):

@@ -6,14 +6,14 @@ A family's `History` writes those of channels; that of sessions (0-10) keeps eac
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, get_args
 
 from amqp_sansio.captures.conversation import VIOLATION, Hearer, LocatedEvent, PacketIndex, finding_of
 from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.json_values import compact, fields
-from amqp_sansio.captures.replay.credit import Books, CreditLine, SubscriptionRecord
+from amqp_sansio.captures.replay.credit import Books, CreditCommand, CreditLine, SubscriptionRecord
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import (
     C_COMPLETED,
@@ -36,7 +36,7 @@ from amqp_sansio.captures.replay.rows import (
     struct_text,
     text_of,
 )
-from amqp_sansio.captures.replay.transactions import Branch, Branches, TransactionRecord, TransactionRecords
+from amqp_sansio.captures.replay.transactions import Branch, BranchCommand, Branches, TransactionRecord, TransactionRecords
 from amqp_sansio.captures.tables import TRANSACTIONS
 from amqp_sansio.engine.checker import Answered, Transfers, TransferSeen
 from amqp_sansio.engine.observer import Speaker
@@ -269,26 +269,16 @@ class Attachment:
         other = self._said(speaker, said.id, said.verb, said.sync, whole, arguments, octets, when, awaits)
         if command is None or not said.complete:
             return
-        if isinstance(command, Accept):
-            if command.transfers:
-                self._accept(speaker, other, command.transfers, when.last)
-        elif isinstance(command, Reject):
-            other.settle(command.transfers or EMPTY, "rejected", when.last, code=command.code, text=command.text)
-        elif isinstance(command, Release):
-            other.settle(command.transfers or EMPTY, "released", when.last)
-        elif isinstance(command, Result):
-            self._result(other, command, when.last)
-        elif isinstance(command, Exception_):
-            self._exception(other, command)
-        elif speaker == "C":
-            self._of_client(said.id, command, when.last)
+        take = _COMMANDS.get(type(command)) or (_COMMANDS_OF_CLIENT.get(type(command)) if speaker == "C" else None)
+        if take is not None:
+            take(self, other, said.id, command, when.last)
 
     def accept(self, speaker: str, id: int | None, sync: bool, ids: RangeSet, octets: int, when: When) -> None:
         """Takes a message.accept of one range, as `command` would."""
         low, high = ids.ranges[0]
         arguments = f'{{"transfers":[[{low},{high}]]}}'
         other = self._said(speaker, id, Accept.VERB, sync, True, arguments, octets, when)
-        self._accept(speaker, other, ids, when.last)
+        self._accept(other, ids, when.last)
 
     def _said(
         self, speaker: str, id: int | None, verb: str, sync: bool, whole: bool, arguments: str | None, octets: int, when: When,
@@ -304,10 +294,10 @@ class Attachment:
         )  # fmt: skip
         return other
 
-    def _accept(self, speaker: str, other: Half, ids: RangeSet, time: int) -> None:
+    def _accept(self, other: Half, ids: RangeSet, time: int) -> None:
         transaction = xid = None
         maybe = False
-        if speaker == "C":
+        if other is self.server:
             if self.tx is not None:
                 transaction = self.tx.touch(time).number
             else:
@@ -326,30 +316,30 @@ class Attachment:
         elif xid is not None:
             self._branches.of(xid, time).accepts += len(found)
 
-    def _of_client(self, id: int | None, command: Command, time: int) -> None:
-        if isinstance(command, Select):
-            self.demarcation = "tx"
-            if self.tx is None:
-                self._begin_tx()
-        elif isinstance(command, DtxSelect):
-            self.demarcation = "dtx"
-        elif isinstance(command, Commit | Rollback):
-            if self.tx is None and self.demarcation is None:  # selected before the capture began
-                self._begin_tx()
-            if self.tx is not None:
-                self.tx.ends(time, id, isinstance(command, Commit))
-        elif command.VERB.startswith("message."):
-            self.credit.hear(time, command)
-        elif command.VERB.startswith("dtx."):
-            xid = self._branches.said(command, time, id)
-            if xid is None:
-                return
-            if isinstance(command, Start):
-                self._xid = xid
-            elif isinstance(command, End):
-                self._xid = None
-            if id is not None:
-                self._about.push(id, (command.VERB, xid), ABOUT)
+    def _select(self) -> None:
+        self.demarcation = "tx"
+        if self.tx is None:
+            self._begin_tx()
+
+    def _select_dtx(self) -> None:
+        self.demarcation = "dtx"
+
+    def _end_tx(self, id: int | None, command: Commit | Rollback, time: int) -> None:
+        if self.tx is None and self.demarcation is None:  # selected before the capture began
+            self._begin_tx()
+        if self.tx is not None:
+            self.tx.ends(time, id, isinstance(command, Commit))
+
+    def _of_branch(self, id: int | None, command: BranchCommand, time: int) -> None:
+        xid = self._branches.said(command, time, id)
+        if xid is None:
+            return
+        if isinstance(command, Start):
+            self._xid = xid
+        elif isinstance(command, End):
+            self._xid = None
+        if id is not None:
+            self._about.push(id, (command.VERB, xid), ABOUT)
 
     def _begin_tx(self) -> None:
         """Begins local transactions: from here on accepts wait for a commit, and so do the doubtful earlier ones."""
@@ -437,6 +427,30 @@ class Attachment:
              self.timeout, self.demarcation, *(self.error or (None, None)), self.client.count, self.server.count,
              self.client.transfers, self.server.transfers, *[None if each is None else each.ranges for each in doubts], count)
         )  # fmt: skip
+
+
+def _take_accept(session: Attachment, other: Half, id: int | None, command: Accept, time: int) -> None:
+    if command.transfers:
+        session._accept(other, command.transfers, time)
+
+
+_Take: TypeAlias = Callable[[Attachment, Half, int | None, Any, int], object]  # Any: each row takes its own commands
+_COMMANDS: Final[dict[type[Command], _Take]] = {
+    Accept: _take_accept,
+    Reject: lambda session, other, id, command, time: other.settle(
+        command.transfers or EMPTY, "rejected", time, code=command.code, text=command.text
+    ),
+    Release: lambda session, other, id, command, time: other.settle(command.transfers or EMPTY, "released", time),
+    Result: lambda session, other, id, command, time: session._result(other, command, time),
+    Exception_: lambda session, other, id, command, time: session._exception(other, command),
+}
+_COMMANDS_OF_CLIENT: Final[dict[type[Command], _Take]] = {
+    Select: lambda session, other, id, command, time: session._select(),
+    DtxSelect: lambda session, other, id, command, time: session._select_dtx(),
+    **dict.fromkeys((Commit, Rollback), lambda session, other, id, command, time: session._end_tx(id, command, time)),
+    **dict.fromkeys(get_args(CreditCommand), lambda session, other, id, command, time: session.credit.hear(time, command)),
+    **dict.fromkeys(get_args(BranchCommand), lambda session, other, id, command, time: session._of_branch(id, command, time)),
+}
 
 
 def arguments_of(command: Command) -> str:

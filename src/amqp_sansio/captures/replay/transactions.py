@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 
 from amqp_sansio.captures.replay.doubt import DECIDED
 from amqp_sansio.captures.replay.rows import Half, Rows, TransferRecord, passed
 from amqp_sansio.kernel.serials import ById, RangeSet
-from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Commit, End, Forget, Prepare, Rollback, SetTimeout, Start, XaResult, Xid
+
+BranchCommand: TypeAlias = Start | End | Prepare | Commit | Rollback | Forget | SetTimeout
 
 ENDING: Final = 8192
 """Commits and rollbacks that are not complete; beyond it the outcome of the oldest stays unknown."""
@@ -184,12 +186,12 @@ class Branches:
             branch = self._branches[xid] = self._firm[xid] = Branch(xid, time)
         return branch
 
-    def said(self, command: Command, time: int, id: int | None = 0) -> str | None:
-        """Notes a client's command; returns the name of its branch, None when it concerns none.
+    def said(self, command: BranchCommand, time: int, id: int | None = 0) -> str | None:
+        """Notes a client's command; returns the name of its branch, None when it names none.
 
         `id` is that of the command; None while unknown, so that the broker's answer cannot be attributed.
         """
-        if not isinstance(command, Start | End | Prepare | Commit | Rollback | Forget | SetTimeout) or command.xid is None:
+        if command.xid is None:
             return None
         branch = self.of(name_of(command.xid), time)
         if id is None:
