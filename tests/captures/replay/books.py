@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amqp_sansio.captures.replay.credit import CreditLine
+from amqp_sansio.captures.replay.credit import CreditCommand, CreditLine
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness import CreditWitness
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import Subscriptions
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.spec.base import Command
 
 
 class ByHand:
@@ -32,7 +31,7 @@ class Line:
         self.books = ByHand()
         self.credit = CreditLine(self.rows, self.books, ("C", "s", 0))
 
-    def hear(self, time: int, id: int | None, command: Command) -> None:
+    def hear(self, time: int, id: int | None, command: CreditCommand) -> None:
         self.books.heard.hear(id, command)
         self.credit.hear(time, command)
 

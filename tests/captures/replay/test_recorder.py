@@ -14,6 +14,7 @@ from tests.kept.scene import DATA
 
 from amqp_sansio.captures.conversation import Conversation, LocatedEvent, PacketIndex
 from amqp_sansio.captures.flows import AmqpFlow
+from amqp_sansio.captures.replay.credit import CreditCommand
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import (
     HISTORIES,
@@ -28,7 +29,6 @@ from amqp_sansio.captures.replay.recorder import (
 )
 from amqp_sansio.captures.replay.rows import NOTHING, Rows, packet_number, packet_place
 from amqp_sansio.captures.replay.state import _classes
-from amqp_sansio.captures.replay.credit import CreditCommand
 from amqp_sansio.captures.replay.transactions import Branches, TransactionRecords
 from amqp_sansio.dialects import AMQP_0_10, DIALECTS
 from amqp_sansio.engine.observer import Observer

@@ -8,7 +8,6 @@ from tests.captures.replay.made import Named, ids, message, named
 from amqp_sansio.captures.replay import transactions as module
 from amqp_sansio.captures.replay.rows import Half, Rows
 from amqp_sansio.captures.replay.transactions import BranchCommand, Branches, TransactionRecords, name_of
-from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.dtx import Commit, End, Forget, Prepare, Rollback, SetTimeout, Start, XaResult, Xid
 
 
@@ -74,7 +73,7 @@ def row(*said: tuple[BranchCommand, int | None]) -> Named:
     return found
 
 
-BEGIN = [(Start(XID), 0), (End(XID), 0)]
+BEGIN: list[tuple[BranchCommand, int | None]] = [(Start(XID), 0), (End(XID), 0)]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,7 @@ BEGIN = [(Start(XID), 0), (End(XID), 0)]
         ([(Prepare(XID), 0), (Commit(XID), 6), (Forget(XID), None)], "forgotten", False),
     ],
 )
-def test_outcomes(rest: list[tuple[Command, int | None]], outcome: str, in_doubt: bool) -> None:
+def test_outcomes(rest: list[tuple[BranchCommand, int | None]], outcome: str, in_doubt: bool) -> None:
     found = row(*BEGIN, *rest)
     assert (found["xid"], found["outcome"], found["in_doubt"]) == (NAME, outcome, in_doubt)
     assert (found["ts"], found["start_at"], found["end_at"]) == (10, 10, 20)
@@ -111,7 +110,9 @@ def test_outcomes(rest: list[tuple[Command, int | None]], outcome: str, in_doubt
         ([], [Start(XID)], "active", False),
     ],
 )
-def test_after_a_loss_only_later_words_count(before: list[BranchCommand], after: list[BranchCommand], outcome: str, in_doubt: bool) -> None:
+def test_after_a_loss_only_later_words_count(
+    before: list[BranchCommand], after: list[BranchCommand], outcome: str, in_doubt: bool
+) -> None:
     rows = Rows()
     one = Branches(rows)
     for command in before:
