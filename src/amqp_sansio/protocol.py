@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from amqp_sansio.dialects import STARTED, VERSIONS
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 
 SIZE: Final = 8
 """Octets of a protocol header; the same in every version."""
@@ -30,7 +30,7 @@ _TLS_HEAD: Final = 5
 _TLS_RECORD_OCTETS: Final = (1 << 14) + 2048
 
 
-class ProtocolHeader(Value):
+class ProtocolHeader(ValueObject):
     """What a side sent in place of a protocol header: eight octets, or fewer when it ended there.
 
     `version` is one of `dialects.VERSIONS`; None when the octets name no version that we know.

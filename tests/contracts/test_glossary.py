@@ -41,13 +41,18 @@ def test_each_word_stands_once() -> None:
     assert sorted(single) == sorted(set(single))
 
 
-def test_the_glossary_lists_every_class_name_in_two_modules_once() -> None:
+def test_the_glossary_lists_every_name_of_a_class_or_type_in_two_modules_once() -> None:
     found: defaultdict[str, list[Path]] = defaultdict(list)
     for path in (ROOT / FOLDER).rglob("*.py"):
         source = path.read_text(encoding="utf-8")
         if not generated(source):
             for node in ast.parse(source).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    found[node.name].append(path)
+                name = ""
+                if isinstance(node, ast.ClassDef):
+                    name = node.name
+                elif isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias":
+                    name = ast.unparse(node.target)
+                if name and not name.startswith("_"):
+                    found[name].append(path)
     listed = re.findall(r"^\| `(\w+)` \|", GLOSSARY.read_text(encoding="utf-8").partition("## Class names")[2], re.MULTILINE)
     assert listed == sorted(name for name, paths in found.items() if len(paths) > 1)

@@ -9,14 +9,14 @@ from collections.abc import Callable
 import pytest
 
 from amqp_sansio.kernel.build import COMPILED
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 
 
 @pytest.fixture(scope="session")
-def plain() -> Callable[[Value, Value], None]:
+def plain() -> Callable[[ValueObject, ValueObject], None]:
     """Checks two different values of one class."""
 
-    def check(one: Value, other: Value) -> None:
+    def check(one: ValueObject, other: ValueObject) -> None:
         cls = type(one)
         again = cls(*one.values())
         assert again == one

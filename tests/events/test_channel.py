@@ -27,7 +27,7 @@ from amqp_sansio.events import (
     Origin,
 )
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.methods import basic, queue, stream
 from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.method_codec import RepeatedProperties
@@ -35,7 +35,7 @@ from amqp_sansio.wire.method_codec import RepeatedProperties
 ONE, TWO = RangeSet.of(1), RangeSet.of(1, 2)
 HEADER = bytes.fromhex("003c0000 0000000000000004 8000 04") + b"text"
 DELIVER, GOT = basic.Deliver("t", (1 << 32) + 5), basic.GetOk((1 << 32) + 5)
-PAIRS: list[tuple[Value, Value]] = [
+PAIRS: list[tuple[ValueObject, ValueObject]] = [
     (ChannelRequested(1), ChannelRequested(2)),
     (ChannelOpened(1), ChannelOpened(2)),
     (ChannelClosed(1, Origin.PEER), ChannelClosed(1, Origin.PEER, 404, "gone", "queue.bind", in_doubt=ONE)),
@@ -54,7 +54,9 @@ PAIRS: list[tuple[Value, Value]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
-def test_an_event_of_a_channel_is_a_plain_value(plain: Callable[[Value, Value], None], one: Value, other: Value) -> None:
+def test_an_event_of_a_channel_is_a_plain_value(
+    plain: Callable[[ValueObject, ValueObject], None], one: ValueObject, other: ValueObject
+) -> None:
     plain(one, other)
     assert one.values()[0] == 1
 

@@ -17,13 +17,13 @@ from amqp_sansio.events import (
     StartReceived,
     Violation,
 )
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.values import Map
 
 NONE = Map({})
 SOME = Map({"product": "x"})
 
-PAIRS: list[tuple[Value, Value]] = [
+PAIRS: list[tuple[ValueObject, ValueObject]] = [
     (StartReceived(NONE, ("PLAIN",), ("en_US",)), StartReceived(SOME, ("PLAIN",), ("en_US",))),
     (Authenticated("PLAIN", "guest", NONE), Authenticated("PLAIN", "other", NONE)),
     (OpenRequested("/", (), False), OpenRequested("/", (), True)),
@@ -35,5 +35,7 @@ PAIRS: list[tuple[Value, Value]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
-def test_an_event_of_a_connection_is_a_plain_value(plain: Callable[[Value, Value], None], one: Value, other: Value) -> None:
+def test_an_event_of_a_connection_is_a_plain_value(
+    plain: Callable[[ValueObject, ValueObject], None], one: ValueObject, other: ValueObject
+) -> None:
     plain(one, other)

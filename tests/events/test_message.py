@@ -9,7 +9,7 @@ import pytest
 
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.events import ProducerCreditChanged, TransferReceived
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
 
 # The header segment of model 1.7's golden transfer: delivery-properties{mode 2, key q} and
@@ -18,14 +18,16 @@ HEADER = bytes.fromhex(
     "00000007040110020201710000003b040319010000000000000005000f03000a616d712e64697265637401720a746578742f706c61696e"
     "0000000f00000001016b310000000000000001"
 )
-PAIRS: list[tuple[Value, Value]] = [
+PAIRS: list[tuple[ValueObject, ValueObject]] = [
     (TransferReceived(b"s", 1, Transfer("d"), HEADER, b"hello"), TransferReceived(b"s", 1, Transfer("d"), HEADER, b"hallo")),
     (ProducerCreditChanged(b"s", 0), ProducerCreditChanged(b"s", None)),
 ]
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
-def test_an_event_about_a_message_is_a_plain_value(plain: Callable[[Value, Value], None], one: Value, other: Value) -> None:
+def test_an_event_about_a_message_is_a_plain_value(
+    plain: Callable[[ValueObject, ValueObject], None], one: ValueObject, other: ValueObject
+) -> None:
     plain(one, other)
 
 

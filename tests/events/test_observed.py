@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, MethodSeen, Note, OpaqueSeen
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.execution import Sync
 
-PAIRS: list[tuple[Value, Value]] = [
+PAIRS: list[tuple[ValueObject, ValueObject]] = [
     (HeaderSeen(b"AMQP\x01\x01\x00\x0a", "0-10"), HeaderSeen(b"HTTP/1.1", None)),
     (ControlSeen(0, "connection.99", None, b"\x01\x63"), ControlSeen(0, "connection.99", None, b"\x01\x63", False)),
     (
@@ -27,5 +27,7 @@ PAIRS: list[tuple[Value, Value]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
-def test_an_observation_is_a_plain_value(plain: Callable[[Value, Value], None], one: Value, other: Value) -> None:
+def test_an_observation_is_a_plain_value(
+    plain: Callable[[ValueObject, ValueObject], None], one: ValueObject, other: ValueObject
+) -> None:
     plain(one, other)

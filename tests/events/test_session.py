@@ -8,9 +8,9 @@ import pytest
 
 from amqp_sansio.events import AttachRequested, Origin, SessionAttached, SessionDetached, TimeoutGranted
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 
-PAIRS: list[tuple[Value, Value]] = [
+PAIRS: list[tuple[ValueObject, ValueObject]] = [
     (AttachRequested(b"s", 1, False), AttachRequested(b"s", 1, True)),
     (SessionAttached(b"s", 1), SessionAttached(b"s", 1, True)),
     (SessionDetached(b"s", 1, Origin.EOF), SessionDetached(b"s", 1, Origin.EOF, in_doubt=RangeSet.of(3, 4))),
@@ -19,6 +19,8 @@ PAIRS: list[tuple[Value, Value]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
-def test_an_event_of_a_session_is_a_plain_value(plain: Callable[[Value, Value], None], one: Value, other: Value) -> None:
+def test_an_event_of_a_session_is_a_plain_value(
+    plain: Callable[[ValueObject, ValueObject], None], one: ValueObject, other: ValueObject
+) -> None:
     plain(one, other)
     assert one.values()[0] == b"s"

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout, TransactionEnded, TransactionOutcome
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 
 X = Xid(0, b"x", b"")
-PAIRS: list[tuple[Value, Value]] = [
+PAIRS: list[tuple[ValueObject, ValueObject]] = [
     (TransactionEnded(b"s", 1, TransactionOutcome.COMMITTED), TransactionEnded(b"s", 1, TransactionOutcome.UNKNOWN)),
     (BranchAnswered(b"s", 1, "dtx.end", X, XaStatus.XA_OK), BranchAnswered(b"s", 1, "dtx.end", X, None)),
     (BranchAnswered(b"s", 1, "dtx.end", X, None, 404), BranchAnswered(b"s", 1, "dtx.end", X, None)),
@@ -22,6 +22,8 @@ PAIRS: list[tuple[Value, Value]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
-def test_an_event_about_a_transaction_is_a_plain_value(plain: Callable[[Value, Value], None], one: Value, other: Value) -> None:
+def test_an_event_about_a_transaction_is_a_plain_value(
+    plain: Callable[[ValueObject, ValueObject], None], one: ValueObject, other: ValueObject
+) -> None:
     plain(one, other)
     assert one.values()[0] == b"s"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from amqp_sansio.events import Origin, Violation
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.codes import CloseCode
 
 
-def test_a_violation_is_a_plain_value(plain: Callable[[Value, Value], None]) -> None:
+def test_a_violation_is_a_plain_value(plain: Callable[[ValueObject, ValueObject], None]) -> None:
     plain(Violation("client", "rule", "said", ("legal",), 501, 0, 8, "text"), Violation("server", "rule", "said"))
 
 

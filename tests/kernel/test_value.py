@@ -8,10 +8,10 @@ from typing import ClassVar, Final
 import pytest
 
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.kernel.value import Value, octets_of
+from amqp_sansio.kernel.value import ValueObject, octets_of
 
 
-class Pair(Value):
+class Pair(ValueObject):
     __slots__ = ("left", "right")
     FIELDS: ClassVar[tuple[str, ...]] = ("left", "right")
 
@@ -24,7 +24,7 @@ class Other(Pair):
     __slots__ = ()
 
 
-class Password(Value):
+class Password(ValueObject):
     __slots__ = ("secret",)
     FIELDS: ClassVar[tuple[str, ...]] = ("secret",)
     SECRETS: ClassVar[frozenset[str]] = frozenset({"secret"})
@@ -52,7 +52,7 @@ def test_values_stand_in_the_order_of_the_constructor() -> None:
 def test_pickled_by_value() -> None:
     # `Pair` lives in a test module that cannot be imported by name, so look at what pickle is given.
     assert Pair(1, "a").__reduce__() == (Pair, (1, "a"))
-    assert pickle.dumps(Value()) == pickle.dumps(Value())
+    assert pickle.dumps(ValueObject()) == pickle.dumps(ValueObject())
 
 
 def test_a_secret_is_shown_by_its_length() -> None:

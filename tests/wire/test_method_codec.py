@@ -20,7 +20,7 @@ from tests.steps import assert_linear
 import amqp_sansio.spec
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.errors import DecodeError, EncodeError
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.connection import (
@@ -289,7 +289,7 @@ def _listed(*values: object) -> list[object]:
     return list(values)
 
 
-class Made(Value):
+class Made(ValueObject):
     """Properties p0, p1 and so on."""
 
     def __init__(self, values: list[object]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.wire.strategies import CODED, COMMANDS, CONTROLS, things
 
 from amqp_sansio.errors import DecodeError, EncodeError
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.dtx import Start, Xid
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
@@ -44,7 +44,7 @@ READINGS = (DEFAULT_READING, Reading(text="surrogateescape"), Reading(canonical=
 
 def _found(made: object) -> object:
     """A value with the type of each part, for an int that is a `Uint8` equals a plain one."""
-    if isinstance(made, Value):
+    if isinstance(made, ValueObject):
         return type(made), tuple(_found(value) for value in made.values())
     if isinstance(made, tuple):
         return type(made), tuple(_found(value) for value in made)

@@ -18,7 +18,7 @@ import attrs
 
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import whole
-from amqp_sansio.kernel.value import Value as Fields
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.values import Map, Value
 from amqp_sansio.spec.xids import XidKey
 
@@ -43,7 +43,7 @@ def _numbers(given: Iterable[int]) -> tuple[int, ...]:
 
 
 @attrs.frozen(repr=False)
-class Operation(Fields):
+class Operation(ValueObject):
     """One durable change in one virtual host."""
 
     FIELDS: ClassVar[tuple[str, ...]] = ("host",)
@@ -219,7 +219,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
 """All classes of operations.  Append new ones: the index is the code in encoded entries."""
 
 
-class Entry(Fields):
+class Entry(ValueObject):
     """Operations that become durable together, or not at all."""
 
     __slots__ = ("number", "operations")

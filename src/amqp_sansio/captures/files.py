@@ -24,7 +24,7 @@ CLOSED: Final = ("newest", "done", "all")
 """How to know that a file is closed: "newest": all but the last one by name are; "done": there is a file `NAME.done` beside it;
 "all": every file is (files are moved into place, or the capture is over)."""
 
-Key: TypeAlias = tuple[tuple[tuple[int, int, str], ...], str]
+NameKey: TypeAlias = tuple[tuple[tuple[int, int, str], ...], str]
 """A name as a sort key: its texts and numbers in turn, then the name itself."""
 
 _DIGITS: Final = re.compile(r"(\d+)")
@@ -32,7 +32,7 @@ _EMPTY: Final = "the folder has no capture in it"
 _UNMATCHED: Final = "no file matches this pattern"
 
 
-def order(name: str) -> Key:
+def order(name: str) -> NameKey:
     """Returns the sort key of a name: numbers count as numbers (dump2 before dump10), endings of compression do not count."""
     name = _unpacked(name)
     words = [word for word in _DIGITS.split(name) if word]
@@ -123,7 +123,7 @@ def _found_remote(uri: str) -> list[str]:
 
 def names_in(folder: str) -> list[str]:
     """Returns the names of possible captures in a folder, in order.  Each file once, compressed or not; no pipes."""
-    kept: dict[Key, str] = {}
+    kept: dict[NameKey, str] = {}
     if is_remote(folder):
         names = locations.files_in(folder)
     else:

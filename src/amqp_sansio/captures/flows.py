@@ -44,7 +44,7 @@ from amqp_sansio.captures.withheld import (
     NOTHING,
     Beginning,
     Repeat,
-    Said,
+    SideSaid,
     Withheld,
 )
 from amqp_sansio.kernel.serials import serial_diff
@@ -80,7 +80,7 @@ GRACE_FEW: Final = 16
 PIECE_OCTETS: Final = 200
 """The cost of a waiting segment besides its octets, counted against REORDER_OCTETS."""
 
-Key: TypeAlias = tuple[bytes, int, bytes, int]
+FlowKey: TypeAlias = tuple[bytes, int, bytes, int]
 
 _TCP: Final = struct.Struct(">HHIIBB").unpack_from
 _MASK: Final = 0xFFFFFFFF
@@ -444,7 +444,7 @@ class AmqpFlow(Flow):
 
     __slots__ = ("another", "begun", "conversation", "key", "label", "name", "number", "syn")
 
-    def __init__(self, conversation: Conversation, key: Key, another: bool, begun: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, conversation: Conversation, key: FlowKey, another: bool, begun: tuple[int, int] = (0, 0)) -> None:
         super().__init__(conversation)
         self.begun: Final = begun
         """Its first packet and that packet's time."""
@@ -483,7 +483,7 @@ class Past(NamedTuple):
     ends: tuple[int, int]  # the next sequence number of each side
     syn: tuple[int | None, int | None]
     foreign: bool  # it did not speak AMQP and may still go on
-    said: tuple[Said, Said] = (NOTHING, NOTHING)
+    said: tuple[SideSaid, SideSaid] = (NOTHING, NOTHING)
 
 
 def address(octets: bytes, port: int) -> str:
@@ -514,15 +514,15 @@ class Listener:
         self._say_ended: Final = ended
         self._ports: Final = frozenset(ports)
         self._warn: Final = warn
-        self._talks: OrderedDict[Key, AmqpFlow] = OrderedDict()
-        self._strangers: OrderedDict[Key, AmqpFlow] = OrderedDict()
-        self._past: OrderedDict[Key, Past] = OrderedDict()
+        self._talks: OrderedDict[FlowKey, AmqpFlow] = OrderedDict()
+        self._strangers: OrderedDict[FlowKey, AmqpFlow] = OrderedDict()
+        self._past: OrderedDict[FlowKey, Past] = OrderedDict()
         self._used: OrderedDict[int, int] = OrderedDict()  # keyed by a hash, which needs a quarter of the memory
-        self._repeats: Final[dict[Key, Repeat]] = {}
-        self._beginnings: Final[dict[Key, Beginning]] = {}
+        self._repeats: Final[dict[FlowKey, Repeat]] = {}
+        self._beginnings: Final[dict[FlowKey, Beginning]] = {}
         self._reset: deque[tuple[int, AmqpFlow]] = deque()
-        self._stalled: Final[Agenda[Key]] = Agenda()  # connections whose octets wait, by the packet since when
-        self._unfinished: Final[Agenda[Key]] = Agenda()  # those with something unfinished, by the packet of its latest part
+        self._stalled: Final[Agenda[FlowKey]] = Agenda()  # connections whose octets wait, by the packet since when
+        self._unfinished: Final[Agenda[FlowKey]] = Agenda()  # those with something unfinished, by the packet of its latest part
         self._waiting = 0
         self._left_out: Final = LeftOut()
         self._packet = 0
@@ -659,7 +659,7 @@ class Listener:
         self._packet, self._time = packet, time
         self._count += 1
 
-    def segment(self, key: Key, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
+    def segment(self, key: FlowKey, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
         """Takes a TCP segment of the present packet.  `key` has the lower address and port first, `side` is the sender's; `cut`
         octets after `octets` were not captured."""
         if key[1] == key[3] and key[0] == key[2]:
@@ -710,7 +710,7 @@ class Listener:
         self._waiting += flow.waiting - before
         self._after(flow)
 
-    def _alike(self, key: Key, flags: int, octets: bytes) -> None:
+    def _alike(self, key: FlowKey, flags: int, octets: bytes) -> None:
         """Takes a segment of a connection whose ends are the same, so that it may be of either side."""
         flow = self._talks.get(key) or self._strangers.get(key)
         if flow is None:
@@ -724,7 +724,7 @@ class Listener:
             flow.conversation.data(0, octets, self._packet, self._time)
         self._after(flow)
 
-    def steady(self, key: Key) -> AmqpFlow | None:
+    def steady(self, key: FlowKey) -> AmqpFlow | None:
         """Returns the conversation on these ports if it is in its steady state: nothing waits, nothing ends."""
         flow = self._talks.get(key)
         if flow is None or self._reset or key in self._repeats or not flow.steady:
@@ -742,7 +742,7 @@ class Listener:
         while self._reset and self._reset[0][0] < self._count:
             self._close(self._reset.popleft()[1])
 
-    def _repeat(self, key: Key, flow: AmqpFlow | None, side: int, sequence: int) -> Repeat | None:
+    def _repeat(self, key: FlowKey, flow: AmqpFlow | None, side: int, sequence: int) -> Repeat | None:
         """Returns what a SYN begins that repeats an earlier one after octets; None if it does not."""
         if flow is not None:
             again = flow.payload and flow.sides[side].known  # and it begins with that number: else it is `reopened`
@@ -751,7 +751,7 @@ class Listener:
         again = past is not None and past.syn[side] == sequence and not past.foreign
         return Repeat(past.said, False, True) if past is not None and again else None
 
-    def _behind_repeat(self, key: Key, segment: Withheld) -> bool:
+    def _behind_repeat(self, key: FlowKey, segment: Withheld) -> bool:
         """Whether a segment is withheld, as are those before it."""
         repeat = self._repeats[key]
         if segment.flags & (SYN | RST) == SYN:
@@ -765,7 +765,7 @@ class Listener:
         self._withhold(key, repeat, segment)
         return True
 
-    def _withhold(self, key: Key, repeat: Repeat, segment: Withheld) -> None:
+    def _withhold(self, key: FlowKey, repeat: Repeat, segment: Withheld) -> None:
         """Keeps a segment after a repeated SYN until it is known to which connection it belongs."""
         self._repeats[key] = repeat
         repeat.hear(segment)
@@ -774,7 +774,7 @@ class Listener:
         elif len(self._repeats) > REPEATS:
             self._conclude(next(iter(self._repeats)), False)
 
-    def _conclude(self, key: Key, is_same: bool) -> None:
+    def _conclude(self, key: FlowKey, is_same: bool) -> None:
         """Hears what was withheld, as a part of the earlier connection or of another one."""
         repeat = self._repeats.pop(key)
         here = self._packet, self._time
@@ -795,7 +795,7 @@ class Listener:
                 self._roles(flow, each.side, each.flags)
         self._packet, self._time = here
 
-    def _in_beginning(self, key: Key, segment: Withheld) -> bool:
+    def _in_beginning(self, key: FlowKey, segment: Withheld) -> bool:
         """Whether a segment is withheld at the beginning of its connection, as are those before it."""
         beginning = self._beginnings[key]
         if segment.flags & RST or not beginning.takes(segment):
@@ -807,7 +807,7 @@ class Listener:
             self._hear_beginning(next(iter(self._beginnings)))
         return True
 
-    def _hear_beginning(self, key: Key) -> None:
+    def _hear_beginning(self, key: FlowKey) -> None:
         """Hears what was withheld of a connection, whose first sequence numbers are as certain now as they will be."""
         beginning = self._beginnings.pop(key)
         self._stalled.forget(key)
@@ -832,17 +832,17 @@ class Listener:
                 self._pass(flow, *each[:-2])
         self._packet, self._time = here
 
-    def _begins(self, key: Key, side: int, sequence: int, flags: int) -> bool:
+    def _begins(self, key: FlowKey, side: int, sequence: int, flags: int) -> bool:
         """Whether a segment begins a connection: it is not a late one of another."""
         past = self._past.get(key)
         late = past is not None and not flags & SYN and (past.foreign or _near(sequence, past.ends[side]))
         return not (flags & RST or late)
 
-    def _asked(self, key: Key) -> tuple[int, ...]:
+    def _asked(self, key: FlowKey) -> tuple[int, ...]:
         """Returns the sides whose ports the caller named as those of AMQP."""
         return tuple([side for side in (0, 1) if key[1 + 2 * side] in self._ports])
 
-    def _begin(self, key: Key, flags: int, asked: tuple[int, ...] | None = None) -> AmqpFlow:
+    def _begin(self, key: FlowKey, flags: int, asked: tuple[int, ...] | None = None) -> AmqpFlow:
         """Begins a connection, with a SYN or without."""
         conversation = Conversation(self.make, self.hears)
         flow = AmqpFlow(conversation, key, bool(flags & SYN or key in self._past), (self._packet, self._time))
@@ -856,7 +856,7 @@ class Listener:
             self._close(next(iter(self._strangers.values())))
         return flow
 
-    def _number(self, key: Key, another: bool) -> int:
+    def _number(self, key: FlowKey, another: bool) -> int:
         """Returns its ordinal among the AMQP connections on these ports; `another`: it is not the same as the last one."""
         name = b"%s%d,%s%d" % key
         which = int.from_bytes(blake2b(name, digest_size=8).digest(), "big")  # the same in every process
@@ -960,7 +960,7 @@ def _remembered(flow: AmqpFlow, foreign: bool) -> Past:
     return Past(ends, (flow.syn[0], flow.syn[1]), foreign, said)
 
 
-def _said(flow: AmqpFlow, side: int) -> Said:
+def _said(flow: AmqpFlow, side: int) -> SideSaid:
     direction, sums = flow.sides[side], flow.conversation.sums
     if not direction.known:
         return NOTHING

@@ -23,7 +23,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import OpaqueValue, UnknownStruct
 
@@ -86,7 +86,7 @@ def struct(value: Struct) -> dict[str, Json]:
     return {"struct": value.NAME, **fields(value)}
 
 
-def fields(value: Value, secrets: bool = True) -> dict[str, Json]:
+def fields(value: ValueObject, secrets: bool = True) -> dict[str, Json]:
     """Returns the fields that are set, by the specification's names: absent fields and bits that are 0 are left out.
 
     Without `secrets`, secret fields (passwords) become their length in octets.

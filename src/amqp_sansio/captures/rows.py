@@ -14,7 +14,7 @@ from amqp_sansio.captures.reader import Told, read_packets
 from amqp_sansio.captures.walk import Warn
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, MethodSeen, OpaqueSeen
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.wire.layouts.layout import decode_headers
 
 
@@ -65,7 +65,7 @@ def row_of(file: str, connection: str, heard: LocatedEvent, secrets: bool = Fals
         "headers": [],
         "body_octets": 0,
     }
-    word: Value | None
+    word: ValueObject | None
     if isinstance(said, CommandSeen):
         word = said.command
         row["command_id"], row["sync"] = said.id, bool(said.sync)
@@ -107,7 +107,7 @@ def _add_body(row: DecodedLine, body: bytes, as_text: bool) -> None:
     row["body_hex"] = body.hex()
 
 
-def properties_of(verb: str, properties: Value | None, header: bytes) -> Json:
+def properties_of(verb: str, properties: ValueObject | None, header: bytes) -> Json:
     """Returns the properties of a content header; its octets when it could not be decoded."""
     if properties is None:
         return {"struct": None, "octets": header.hex()}

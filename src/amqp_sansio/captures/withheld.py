@@ -31,11 +31,11 @@ WITHHELD_OCTETS: Final = 3 * COMPARED_OCTETS
 WITHHELD_SEGMENTS: Final = 8192
 """Segments withheld of one connection; with more it counts as another one."""
 
-Said: TypeAlias = tuple[int, int, int, int]
+SideSaid: TypeAlias = tuple[int, int, int, int]
 """A side of the earlier connection: the sequence number of its first octet (-1: unknown), its number of octets, how many of
 them a checksum covers, and that checksum.  Plain values."""
 
-NOTHING: Final[Said] = (-1, 0, 0, 0)
+NOTHING: Final[SideSaid] = (-1, 0, 0, 0)
 
 _Later: TypeAlias = tuple[int, int, bytes]  # the stream offset, the number of the segment, its octets
 
@@ -61,7 +61,7 @@ class Repeat:
 
     __slots__ = ("_ended", "_later", "_live", "_over", "_reached", "_said", "_sums", "is_same", "octets", "segments")
 
-    def __init__(self, said: tuple[Said, Said], live: bool, over: bool) -> None:
+    def __init__(self, said: tuple[SideSaid, SideSaid], live: bool, over: bool) -> None:
         self.segments: list[Withheld] = []
         self.octets = 0
         """Octets in them."""

@@ -19,7 +19,7 @@ from amqp_sansio.cli.output import complain, json_line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.events import TransferReceived
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 
 LOOK: Final = 0.2
 """Seconds after which a wait checks for an interrupt."""
@@ -108,7 +108,7 @@ def as_object(message: Message | channels.Message) -> dict[str, Json]:
     try:
         said |= {"exchange": message.exchange, "routing_key": message.routing_key, "redelivered": message.redelivered}
         received = message.received
-        structs: tuple[Value | None, ...]
+        structs: tuple[ValueObject | None, ...]
         if isinstance(received, TransferReceived):
             structs = received.message_properties, received.delivery_properties
         else:

@@ -24,11 +24,11 @@ _SHOWN: Final = 2
 """Cuts whose surroundings are shown."""
 
 
-Verb: TypeAlias = Callable[[list[str]], int]
+CommandLine: TypeAlias = Callable[[list[str]], int]
 """Runs `amqp-sansio` with these arguments; returns its exit status."""
 
 
-def run(seed: int, tables: str | None, command: Verb) -> int:
+def run(seed: int, tables: str | None, command: CommandLine) -> int:
     """Prints everything.  Returns 0 when every message arrived once and in order, and the tables, if wanted, were published.
 
     `command` runs the verbs of the pipeline.
@@ -75,7 +75,7 @@ def _told(rows: Mapping[str, str], right: bool, conclusion: str) -> int:
     return 0 if right else 1
 
 
-def _tables(out: str, command: Verb) -> int:
+def _tables(out: str, command: CommandLine) -> int:
     """Publishes the tables of the samples in `out`, on Spark and in this process, and the page made from them.  Returns 0 when
     both have the same rows, else 1, or the status of `analyze` or `report`."""
     with ExitStack() as stack:

@@ -17,7 +17,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import ControlSeen, MethodSeen
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.kernel.machine import Refusal, Table
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.ledger.consumer_tags import ConsumerTags, Leaving
 from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.ledger.pending_replies import PendingReplies
@@ -448,7 +448,7 @@ class ChannelChecker(Checker):
         """Checks a method of another class, with its content."""
         verb = self._codec.verb_of(unit.payload)
         method: Method | None = None
-        properties: Value | None = None
+        properties: ValueObject | None = None
         error: DecodeError | None = None
         wrong: DecodeError | None = None
         try:

@@ -504,15 +504,13 @@ _HEADED: Final = ("file.stage", "file.return", "stream.publish", "stream.return"
 
 _RETURN_CODES: Final = (311, 312, 313)
 
-Role: TypeAlias = str | None
-
 
 class ContentClass:
     """What the classes file and stream have in common."""
 
     __slots__ = ("consumers", "publishing", "qos")
 
-    def __init__(self, name: str, role: Role, late: bool) -> None:
+    def __init__(self, name: str, role: str | None, late: bool) -> None:
         make = Machine.unknown if late else Machine
         self.qos: Final = make(QOS[name])
         self.publishing: Final = make(PUBLISHING[name])
@@ -548,7 +546,7 @@ class Contents:
 
     __slots__ = ("_asked", "_deliveries", "_file", "_limits", "_role", "_staging", "_stream")
 
-    def __init__(self, limits: Limits, role: Role = None, late: bool = False) -> None:
+    def __init__(self, limits: Limits, role: str | None = None, late: bool = False) -> None:
         self._limits: Final = limits
         self._role: Final = role
         self._file: Final = ContentClass(FILE, role, late)

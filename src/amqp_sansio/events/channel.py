@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 from amqp_sansio.errors import DecodeError, HeaderError
 from amqp_sansio.events.violation import Origin, Violation
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Method, Struct
 from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.method_frames import HEADER_HEAD
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the classes of a family's methods are imported when a diale
 M = TypeVar("M", bound=Method)
 
 
-class ChannelRequested(Value):
+class ChannelRequested(ValueObject):
     """The client requests a channel (server role; channel.open).
 
     Answer with `accept` or `refuse` before the next `next_event`, else the config's policy answers.
@@ -37,7 +37,7 @@ class ChannelRequested(Value):
         self.channel: Final = channel
 
 
-class ChannelOpened(Value):
+class ChannelOpened(ValueObject):
     """The server has opened the channel (client role; channel.open-ok).  What was sent on it before need not be repeated."""
 
     __slots__ = ("channel",)
@@ -48,7 +48,7 @@ class ChannelOpened(Value):
         self.channel: Final = channel
 
 
-class ChannelClosed(Value):
+class ChannelClosed(ValueObject):
     """The channel is over.  The event reports once what was outstanding on it.
 
     `code`, `text` and `method` are those of channel.close from either side (`method` is the name of the method at fault, "" for
@@ -98,7 +98,7 @@ class ChannelClosed(Value):
         self.unsettled: Final = unsettled
 
 
-class MethodAnswered(Value):
+class MethodAnswered(ValueObject):
     """The peer answers our method `id` with `method`, such as queue.declare-ok."""
 
     __slots__ = ("channel", "id", "method")
@@ -111,7 +111,7 @@ class MethodAnswered(Value):
         self.method: Final = method
 
 
-class MethodReceived(Value):
+class MethodReceived(ValueObject):
     """A method of the peer without an event of its own.
 
     `id` is set when the method requires an answer: `reply(id, ...)`.  A method with no-wait set is never answered.
@@ -127,7 +127,7 @@ class MethodReceived(Value):
         self.method: Final = method
 
 
-class Content(Value, Generic[M]):
+class Content(ValueObject, Generic[M]):
     """A method with a content: the base of the events that carry messages.
 
     `header` is the payload of the content header, `body` the message.  Properties are decoded on access, in the encoding of the
@@ -272,7 +272,7 @@ class ContentReceived(Content[Method]):
         self.number: Final = number
 
 
-class Confirmed(Value):
+class Confirmed(ValueObject):
     """The server has taken over these messages of ours (basic.ack), by the numbers of their publishes; each comes once."""
 
     __slots__ = ("channel", "ids")
@@ -284,7 +284,7 @@ class Confirmed(Value):
         self.ids: Final = ids
 
 
-class Nacked(Value):
+class Nacked(ValueObject):
     """The server has not taken over these messages of ours (basic.nack), by the numbers of their publishes."""
 
     __slots__ = ("channel", "ids")
@@ -296,7 +296,7 @@ class Nacked(Value):
         self.ids: Final = ids
 
 
-class DeliveriesSettled(Value):
+class DeliveriesSettled(ValueObject):
     """The client has settled these deliveries (server role).
 
     `verb` is basic.ack, basic.nack, basic.reject, or that of a recover, which returns everything outstanding; `requeue` means
@@ -315,7 +315,7 @@ class DeliveriesSettled(Value):
         self.requeue: Final = requeue
 
 
-class ConsumerCancelled(Value):
+class ConsumerCancelled(ValueObject):
     """A consumer has ended (client role): it gets no more messages.
 
     `origin` is PEER when the server cancelled it, for example because its queue is gone; LOCAL when this answers our cancel.
@@ -331,7 +331,7 @@ class ConsumerCancelled(Value):
         self.origin: Final = origin
 
 
-class FlowChanged(Value):
+class FlowChanged(ValueObject):
     """The server pauses or resumes our publishing (client role; channel.flow, already answered)."""
 
     __slots__ = ("active", "channel")

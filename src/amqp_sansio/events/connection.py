@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from amqp_sansio.events.violation import Origin, Violation
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.values import Map
 
 
-class StartReceived(Value):
+class StartReceived(ValueObject):
     """The server introduced itself and its offers (client role; connection.start).
 
     `mechanisms` and `locales` are in the server's order.  The answer is sent automatically, by the config's mechanisms.
@@ -28,7 +28,7 @@ class StartReceived(Value):
         self.locales: Final = locales
 
 
-class Authenticated(Value):
+class Authenticated(ValueObject):
     """The SASL exchange succeeded (server role).  `identity` is who the client proved to be; "" for ANONYMOUS."""
 
     __slots__ = ("client_properties", "identity", "mechanism")
@@ -41,7 +41,7 @@ class Authenticated(Value):
         self.client_properties: Final = client_properties
 
 
-class OpenRequested(Value):
+class OpenRequested(ValueObject):
     """The client requests a virtual host (server role; connection.open).
 
     Answer with `open_ok`, `redirect` or `close` before the next `next_event`, else the config's policy answers.  `insist`
@@ -58,7 +58,7 @@ class OpenRequested(Value):
         self.insist: Final = insist
 
 
-class ConnectionOpened(Value):
+class ConnectionOpened(ValueObject):
     """The connection is open: sessions may attach.
 
     `max_frame_size` is in octets, frame header included; `heartbeat` is in seconds, 0 when there is none; `channel_max`
@@ -84,7 +84,7 @@ class ConnectionOpened(Value):
         self.known_hosts: Final = known_hosts
 
 
-class ConnectionRedirected(Value):
+class ConnectionRedirected(ValueObject):
     """The server redirects us to another host (client role; connection.redirect).  `ConnectionClosed` follows."""
 
     __slots__ = ("host", "known_hosts")
@@ -96,7 +96,7 @@ class ConnectionRedirected(Value):
         self.known_hosts: Final = known_hosts
 
 
-class VersionRefused(Value):
+class VersionRefused(ValueObject):
     """The server speaks another version than we asked for (client role): it answered with its own protocol header, or its
     start names another version.  `ours` and `theirs` are names such as "AMQP 0-9-1".  `ConnectionClosed` follows.
     """
@@ -110,7 +110,7 @@ class VersionRefused(Value):
         self.theirs: Final = theirs
 
 
-class LoginRefused(Value):
+class LoginRefused(ValueObject):
     """The server refused the login (client role; 0-8 to 0-9-1).  `ConnectionClosed` follows.
 
     `code` is that of connection.close.  It is None where the server just dropped the connection after start-ok, as some servers
@@ -127,7 +127,7 @@ class LoginRefused(Value):
         self.text: Final = text
 
 
-class ConnectionBlocked(Value):
+class ConnectionBlocked(ValueObject):
     """The server will not read published messages until `ConnectionUnblocked` (client role; connection.blocked, 0-9-1)."""
 
     __slots__ = ("reason",)
@@ -138,13 +138,13 @@ class ConnectionBlocked(Value):
         self.reason: Final = reason
 
 
-class ConnectionUnblocked(Value):
+class ConnectionUnblocked(ValueObject):
     """The server reads again (client role; connection.unblocked, 0-9-1)."""
 
     __slots__ = ()
 
 
-class SecretUpdated(Value):
+class SecretUpdated(ValueObject):
     """New credentials came into force (connection.update-secret, 0-9-1); the event does not contain them.
 
     Client role: the server accepted ours.  Server role: the client sent them; `take_secret` returns them, and we answer with
@@ -159,7 +159,7 @@ class SecretUpdated(Value):
         self.reason: Final = reason
 
 
-class SecurityLayerStarted(Value):
+class SecurityLayerStarted(ValueObject):
     """The SASL security layer applies from `offset` of one direction's octets on.
 
     `direction` is "inbound" or "outbound"; wrapping the octets is up to the embedding program.
@@ -174,7 +174,7 @@ class SecurityLayerStarted(Value):
         self.offset: Final = offset
 
 
-class ConnectionClosed(Value):
+class ConnectionClosed(ValueObject):
     """The connection is over; always its last event.
 
     `code` and `text` are those of connection.close from either side (None when neither sent one); `violation` is set when

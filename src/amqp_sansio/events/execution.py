@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.stream import StreamProperties
@@ -17,7 +17,7 @@ from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.layouts.layout import decode_headers
 
 
-class CommandReceived(Value):
+class CommandReceived(ValueObject):
     """A command other than message.transfer, execution.result and execution.exception arrived.
 
     `id` is its id in the peer's half of the session; `sync` asks for its completion promptly.  `header` and `body` are the
@@ -69,7 +69,7 @@ class CommandReceived(Value):
         return next((struct for struct in self.headers if isinstance(struct, StreamProperties)), None)
 
 
-class ResultReceived(Value):
+class ResultReceived(ValueObject):
     """The result of our command `id` (execution.result).  `value` is None when the result is empty."""
 
     __slots__ = ("id", "session", "value")
@@ -82,7 +82,7 @@ class ResultReceived(Value):
         self.value: Final = value
 
 
-class ExceptionReceived(Value):
+class ExceptionReceived(ValueObject):
     """The peer refuses a command (execution.exception), which ends the session: `SessionDetached` follows.
 
     `id` is our command that failed, None when the exception names none.
@@ -122,7 +122,7 @@ class ExceptionReceived(Value):
         self.error_info: Final = error_info
 
 
-class CommandsCompleted(Value):
+class CommandsCompleted(ValueObject):
     """The peer has executed our commands `ids` (session.completed); each id comes once."""
 
     __slots__ = ("ids", "session")
@@ -134,7 +134,7 @@ class CommandsCompleted(Value):
         self.ids: Final = ids
 
 
-class CommandsConfirmed(Value):
+class CommandsConfirmed(ValueObject):
     """The peer will certainly complete our commands `ids` (session.confirmed); each id comes once."""
 
     __slots__ = ("ids", "session")
@@ -146,7 +146,7 @@ class CommandsConfirmed(Value):
         self.ids: Final = ids
 
 
-class CommandsSkipped(Value):
+class CommandsSkipped(ValueObject):
     """The peer will never send its commands `ids` (session.gap)."""
 
     __slots__ = ("ids", "session")

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties, Transfer
 from amqp_sansio.wire.codec import DEFAULT_READING, Reading
 from amqp_sansio.wire.layouts.layout import decode_headers
 
 
-class TransferReceived(Value):
+class TransferReceived(ValueObject):
     """A message arrived (message.transfer).
 
     `id` is the command's id in the peer's half of the session; it is accepted, rejected, released or completed by this id.
@@ -93,7 +93,7 @@ class TransferReceived(Value):
         return next((struct for struct in self.headers if isinstance(struct, FragmentProperties)), None)
 
 
-class ProducerCreditChanged(Value):
+class ProducerCreditChanged(ValueObject):
     """The peer limits our transfers (producer flow control on destination "").
 
     `messages` is how many more transfers may be published; None is without limit.

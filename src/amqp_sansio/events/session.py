@@ -9,10 +9,10 @@ from typing import ClassVar, Final
 
 from amqp_sansio.events.violation import Origin, Violation
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 
 
-class AttachRequested(Value):
+class AttachRequested(ValueObject):
     """The client requests to attach a session (server role; session.attach).
 
     Answer with `accept` or `refuse` before the next `next_event`, else the config's policy answers.
@@ -28,7 +28,7 @@ class AttachRequested(Value):
         self.force: Final = force
 
 
-class SessionAttached(Value):
+class SessionAttached(ValueObject):
     """The session is attached and may be used.
 
     `resumed`: both sides kept their state, and everything in doubt has been replayed.
@@ -44,7 +44,7 @@ class SessionAttached(Value):
         self.resumed: Final = resumed
 
 
-class SessionDetached(Value):
+class SessionDetached(ValueObject):
     """The session is no longer attached.
 
     `code` is the detach code when one was sent; `in_doubt` are our own commands that were sent and that the peer has not
@@ -76,7 +76,7 @@ class SessionDetached(Value):
         self.ended: Final = ended
 
 
-class TimeoutGranted(Value):
+class TimeoutGranted(ValueObject):
     """The peer granted how long it keeps the session while it is detached (session.timeout).
 
     `seconds` is None for ever, 0 for not at all.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 
 
 class Origin(StrEnum):
@@ -23,7 +23,7 @@ class Origin(StrEnum):
     """The octets ended without a close."""
 
 
-class Violation(Value):
+class Violation(ValueObject):
     """One breach of the protocol by `speaker`.
 
     `rule` is the path of the specification's rule ("session.command-point.newly-attached-transports"), or the name of one of

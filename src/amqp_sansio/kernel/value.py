@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 from amqp_sansio.errors import EncodeError
 
 
-class Value:
+class ValueObject:
     """Base of plain values.  A subclass names its FIELDS in the order of its positional constructor."""
 
     __slots__ = ()

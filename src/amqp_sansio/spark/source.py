@@ -31,7 +31,7 @@ from amqp_sansio.captures.columns.read import FILTERED, ColumnFilter, read_split
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import (
     CLOSED,
-    Key,
+    NameKey,
     TakenFiles,
     closed_in,
     found,
@@ -301,7 +301,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise ValueError("a stream reads one folder")
         self.plan: Final = plan
         self.folder: Final = resolved(plan.paths[0]).rstrip("/")
-        self._until: set[Key] | None = None
+        self._until: set[NameKey] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
         """Returns the offset before the first file."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -18,7 +18,7 @@ else:
     Result_co = TypeVar("Result_co", covariant=True)
 
 
-class Control(Value):
+class Control(ValueObject):
     """A control, sent on track 0: about the connection or the session, without an id."""
 
     __slots__ = ()
@@ -26,7 +26,7 @@ class Control(Value):
     """Its name in the specification, such as "session.attach"."""
 
 
-class Command(Value, Generic[Result_co]):
+class Command(ValueObject, Generic[Result_co]):
     """A command, sent on track 1: it has an id within its session and is executed exactly once, in order.
 
     `Command[None]` has no result; `Command[QueueQueryResult]` has one of that type.
@@ -39,7 +39,7 @@ class Command(Value, Generic[Result_co]):
     """The name of the result struct in execution.result; "" for none."""
 
 
-class Method(Value):
+class Method(ValueObject):
     """A method of a channel in the older dialects; none of its arguments is optional."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class Method(Value):
     """Its name in the specification, such as "basic.publish"."""
 
 
-class Struct(Value):
+class Struct(ValueObject):
     """A struct: a group of fields inside other values, such as headers, results, xids."""
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class Struct(Value):
     """Its name in the specification, such as "message.delivery-properties"."""
 
 
-class BodyContent(Value):
+class BodyContent(ValueObject):
     """The content of message.transfer in 0-9: the message or, if `by_reference`, the reference under which it is sent."""
 
     __slots__ = ("by_reference", "octets")

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final, TypeAlias
 
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.kernel.value import Value
-from amqp_sansio.spec.values import List, Map
-from amqp_sansio.spec.values import Value as Plain
+from amqp_sansio.kernel.value import ValueObject
+from amqp_sansio.spec.values import List, Map, Value
 
 Fields: TypeAlias = "tuple[tuple[str, Field], ...]"
 """The entries of a table in order: name, and value with its letter."""
@@ -23,7 +22,7 @@ DEEPEST: Final = 100
 """The deepest nesting of tables and arrays that a caller may give; no reader allows more."""
 
 
-class Field(Value):
+class Field(ValueObject):
     """A value with its type letter: `Field("B", 5)`.  With the letter "" the dialect's profile chooses one.
 
     `octets` are the original ones after the letter, where the value alone would not reproduce them: a boolean that is neither 0
@@ -56,7 +55,7 @@ class FieldTable(Map):
         self._letters: bytes | None = None
 
     @staticmethod
-    def flat(entries: dict[str, Plain], letters: bytes | None) -> FieldTable:
+    def flat(entries: dict[str, Value], letters: bytes | None) -> FieldTable:
         """For codecs: makes a table of scalar values that need no original octets; takes over the dict.
 
         `letters`: one for each entry, in order; None where the profile chooses all of them.
@@ -88,7 +87,7 @@ class FieldTable(Map):
         return FieldTable, (self.fields,)
 
 
-def _plain(value: object) -> Plain:
+def _plain(value: object) -> Value:
     """Returns the value of a field without letters."""
     if type(value) is tuple:
         return List([_plain(item.value) for item in value])

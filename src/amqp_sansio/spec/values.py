@@ -18,8 +18,7 @@ from decimal import Decimal
 from typing import ClassVar, Final, Self, TypeAlias
 from uuid import UUID
 
-from amqp_sansio.kernel.value import Value as _Fields
-from amqp_sansio.kernel.value import frozen
+from amqp_sansio.kernel.value import ValueObject, frozen
 from amqp_sansio.spec.base import Struct, made_of
 
 
@@ -345,7 +344,7 @@ ByteRanges: TypeAlias = tuple[tuple[int, int], ...]
 """Ranges of octets, both ends included, each end 0..2**64-1, ascending and non-touching."""
 
 
-class OpaqueValue(_Fields):
+class OpaqueValue(ValueObject):
     """A value of an unassigned type code, whose high nibble determines its width.
 
     `octets` is the value without its length prefix.

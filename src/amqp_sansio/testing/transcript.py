@@ -8,7 +8,7 @@ from amqp_sansio.dialects import DEFAULT, READABLE, Dialect
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.errors.core import many
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.codec import Codec
@@ -66,14 +66,14 @@ class SpeakerReader:
         return f"[{thing.channel}] {codec.said_in(thing)}{shown}{content}"
 
 
-def fields_of(said: Value) -> str:
+def fields_of(said: ValueObject) -> str:
     """Formats the fields of a control, command or struct that are set, in parentheses; of a secret, only the length."""
     given = [name for name in said.FIELDS if getattr(said, name) is not None and getattr(said, name) is not False]
     shown = [f"{name}={_shown(said, name)}" for name in given]
     return f"({', '.join(shown)})"
 
 
-def _shown(said: Value, name: str) -> str:
+def _shown(said: ValueObject, name: str) -> str:
     value = getattr(said, name)
     if name in said.SECRETS:
         return f"<{len(value)} octets>"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, TypeAlias, final
 
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.codes import CloseCode
@@ -22,7 +22,7 @@ ArgumentTable: TypeAlias = tuple[tuple[str, str, object], ...]
 
 
 @final  # so that a type check is as good as isinstance, and faster
-class Reading(Value):
+class Reading(ValueObject):
     """What decoding a value may cost, and what it tolerates.  The first three are the limits of the same name.
 
     Not an attrs class: compiled code does not see an `__eq__` that is made at run time, and would compare by identity.
@@ -87,7 +87,7 @@ class Codec:
         """Encodes a control as a payload.  Raises EncodeError."""
         raise NotImplementedError
 
-    def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[Value, bool]:
+    def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[ValueObject, bool]:
         """Decodes the control, command or method of a unit, and whether it asks for completion at once (`sync`).
 
         DecodeError.

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.serials import RangeSet, serial_le, whole
-from amqp_sansio.kernel.value import Value as Fields
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.base import BodyContent, Struct, made_of
 from amqp_sansio.spec.values import Array, ByteRanges, List, Map, OpaqueValue, RawArray, TextArray, Value
@@ -665,7 +665,7 @@ FIELD_WRITERS: Final[dict[str, FieldWriter]] = {
 }
 
 
-def write_fields(thing: Fields, fields: FieldTypes, shapes: InnerStructs) -> tuple[int, bytes]:
+def write_fields(thing: ValueObject, fields: FieldTypes, shapes: InnerStructs) -> tuple[int, bytes]:
     """Encodes all fields; returns flags and octets.  Raises one of `encoding.UNWRITABLE` for an invalid value."""
     flags = 0
     parts: list[bytes] = []
@@ -681,7 +681,7 @@ def write_fields(thing: Fields, fields: FieldTypes, shapes: InnerStructs) -> tup
     return flags, b"".join(parts)
 
 
-def _put_struct(value: Fields, shape: InnerStruct, shapes: InnerStructs) -> bytes:
+def _put_struct(value: ValueObject, shape: InnerStruct, shapes: InnerStructs) -> bytes:
     _, fields, _, key = shape
     flags, content = write_fields(value, fields, shapes)
     if key is None:
@@ -732,7 +732,7 @@ _CHECK: Final[dict[str, Callable[[object], None]]] = {
 }
 
 
-def unwritable(what: str, thing: Fields, fields: FieldTypes, shapes: InnerStructs, why: Exception) -> EncodeError:
+def unwritable(what: str, thing: ValueObject, fields: FieldTypes, shapes: InnerStructs, why: Exception) -> EncodeError:
     """Returns why the fast writer gave up on a control, command or struct.
 
     Costs as much as writing it, at any depth: a value that `why` already explains is not written again.
@@ -743,7 +743,7 @@ def unwritable(what: str, thing: Fields, fields: FieldTypes, shapes: InnerStruct
     return why if isinstance(why, EncodeError) else EncodeError(what, f"cannot be written: {why}")
 
 
-def _unwritable(what: str, thing: Fields, fields: FieldTypes, shapes: InnerStructs, why: Exception) -> EncodeError | None:
+def _unwritable(what: str, thing: ValueObject, fields: FieldTypes, shapes: InnerStructs, why: Exception) -> EncodeError | None:
     """Returns the error of the first field that cannot be written; None when all can."""
     told = why if isinstance(why, EncodeError) else None
     for name, kind in fields:

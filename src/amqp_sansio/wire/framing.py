@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 
 C = TypeVar("C")  # a command of a session, or a delivery of a channel; compiled code needs a bound
@@ -27,7 +27,7 @@ CONNECTION_SCOPE: Final = 501
 """The code that ends the whole connection (framing-error); every other code ends one session."""
 
 
-class Assembly(Value):
+class Assembly(ValueObject):
     """A control, or a command with its content.
 
     * `kind` is CONTROL or COMMAND; `payload` is the control or command segment.
@@ -69,7 +69,7 @@ class Assembly(Value):
         self.unended: Final = unended
 
 
-class Malformed(Value):
+class Malformed(ValueObject):
     """A frame that breaks a rule.
 
     * `rule` is the specification's rule where it has one, else a path under "frame." or "assembly." for the tables of frame

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.errors.core import many
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Control, Method, Struct
 from amqp_sansio.spec.connection import Heartbeat
@@ -99,7 +99,7 @@ def read_arguments(
     return kind(**values)
 
 
-def write_arguments(what: str, thing: Value, arguments: ArgumentTable, write_table: FieldWriter | None = None) -> bytes:
+def write_arguments(what: str, thing: ValueObject, arguments: ArgumentTable, write_table: FieldWriter | None = None) -> bytes:
     """Encodes all arguments of a method.
 
     None (an argument that was not given, or that the version lacks) is sent as 0 or empty.  Raises one of
@@ -178,7 +178,7 @@ def read_properties(
     return kind(*[found.get(name) for name, _ in properties])
 
 
-def write_properties(what: str, thing: Value, properties: FieldTypes, write_table: FieldWriter | None = None) -> bytes:
+def write_properties(what: str, thing: ValueObject, properties: FieldTypes, write_table: FieldWriter | None = None) -> bytes:
     """Encodes all properties that are not None, after as many words of flags as they need, at least one.
 
     Raises one of `encoding.UNWRITABLE` for a value that its type cannot hold.
@@ -316,7 +316,7 @@ class MethodCodec(Codec):
         kind = self.kinds.get(code)
         if kind is None:
             raise DecodeError(f"method {code >> 16}.{code & 0xFFFF}", 0, "no method has this class and number", 503)
-        made: Value = read_arguments(kind, kind.VERB, self.arguments[kind], payload, 4, end, reading, self.read_table)
+        made: ValueObject = read_arguments(kind, kind.VERB, self.arguments[kind], payload, 4, end, reading, self.read_table)
         assert isinstance(made, Method | Control)
         return made
 
@@ -360,11 +360,11 @@ class MethodCodec(Codec):
         kind, fields = held
         return read_properties(kind, "header", fields, header, PROPERTIES_AT, len(header), reading, self.read_table)
 
-    def write_header(self, class_code: int, size: int, properties: Value) -> bytes:
+    def write_header(self, class_code: int, size: int, properties: ValueObject) -> bytes:
         """Encodes the content header for a body of `size` octets.  Raises EncodeError, which names the property."""
         return put_u16(class_code) + b"\0\0" + put_u64(size) + self.write_properties(class_code, properties)
 
-    def write_properties(self, class_code: int, properties: Value) -> bytes:
+    def write_properties(self, class_code: int, properties: ValueObject) -> bytes:
         """Encodes the flags and properties of a content header.  Raises EncodeError as `write_header` does."""
         kind, fields = self.contents.get(class_code, (None, ()))
         if kind is not type(properties):
@@ -390,7 +390,7 @@ class MethodCodec(Codec):
         """The version that the dialect is an edition of."""
         return self.name.partition(" ")[0]
 
-    def _write_properties(self, properties: Value, fields: FieldTypes) -> bytes:
+    def _write_properties(self, properties: ValueObject, fields: FieldTypes) -> bytes:
         if type(properties) is basic.Properties:
             try:
                 return write_basic_properties(properties, self.write_table)
@@ -407,7 +407,7 @@ class MethodCodec(Codec):
             raise DecodeError(control.VERB, 0, "is no method of class connection", 503)
         return control
 
-    def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[Value, bool]:
+    def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[ValueObject, bool]:
         """See `Codec`."""
         return (self.read(unit.payload, reading) if unit.payload else Heartbeat()), False
 

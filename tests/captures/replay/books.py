@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amqp_sansio.captures.replay.credit import CreditCommand, CreditLine
+from amqp_sansio.captures.replay.credit import CreditLine, SubscriberCommand
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness import CreditWitness
@@ -31,7 +31,7 @@ class Line:
         self.books = ByHand()
         self.credit = CreditLine(self.rows, self.books, ("C", "s", 0))
 
-    def hear(self, time: int, id: int | None, command: CreditCommand) -> None:
+    def hear(self, time: int, id: int | None, command: SubscriberCommand) -> None:
         self.books.heard.hear(id, command)
         self.credit.hear(time, command)
 

@@ -14,7 +14,7 @@ from tests.kept.scene import DATA
 
 from amqp_sansio.captures.conversation import Conversation, LocatedEvent, PacketIndex
 from amqp_sansio.captures.flows import AmqpFlow
-from amqp_sansio.captures.replay.credit import CreditCommand
+from amqp_sansio.captures.replay.credit import SubscriberCommand
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import (
     HISTORIES,
@@ -143,7 +143,7 @@ def test_a_message_has_the_time_of_the_first_octet_of_its_content(last: int, con
 PAYLOAD = AMQP_0_10.codec.encode_command(Transfer("in", 0, 0), False)
 
 
-def say(one: Attachment, books: ByHand, time: int, command: CreditCommand) -> None:
+def say(one: Attachment, books: ByHand, time: int, command: SubscriberCommand) -> None:
     books.heard.hear(time, command)
     one.credit.hear(time, command)
 

@@ -24,7 +24,7 @@ from amqp_sansio.events import ChannelRequested
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic, queue
@@ -91,7 +91,7 @@ def ask(stage: Stage, number: int | None = None) -> None:
 
 def inside(thing: object, seen: set[int]) -> object:
     """All that an object keeps, by value; what is remembered only to be quick is left out."""
-    if thing is None or isinstance(thing, (str, bytes, int, float, Enum, type, Value, RangeSet)):
+    if thing is None or isinstance(thing, (str, bytes, int, float, Enum, type, ValueObject, RangeSet)):
         return thing
     if isinstance(thing, MutableRangeSet):
         return thing.freeze()

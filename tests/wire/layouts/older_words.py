@@ -17,7 +17,7 @@ from amqp_sansio.dialects import (
     AMQP_0_9_RABBITMQ,
     AMQP_0_9_UNBIND,
 )
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import BodyContent, Control, Method
 from amqp_sansio.spec.fields import Field, as_fields
 
@@ -65,6 +65,6 @@ def held(fields: tuple[tuple[str, str], ...], high: bool) -> dict[str, object]:
     return {name: EXTREMES[of][high] for name, of in fields}
 
 
-def same(one: Method | Control | Value, two: Method | Control | Value) -> bool:
+def same(one: Method | Control | ValueObject, two: Method | Control | ValueObject) -> bool:
     """Whether both are of one class and hold the same; an absent table, text or list of words is sent as an empty one."""
     return type(one) is type(two) and [v or None for v in one.values()] == [v or None for v in two.values()]

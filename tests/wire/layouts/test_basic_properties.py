@@ -13,7 +13,7 @@ from tests.wire.layouts.older_words import ANY, OLDER
 from amqp_sansio.dialects import AMQP_0_9_1, AMQP_0_9_1_QPID, Dialect
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.build import COMPILED
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import basic
 from amqp_sansio.wire.codec import DEFAULT_READING
@@ -39,7 +39,7 @@ def changed(octets: bytes, how: list[tuple[int, int]], from_: int) -> bytes:
     return bytes(found)
 
 
-def read(codec: MethodCodec, octets: bytes) -> Value | str | None:
+def read(codec: MethodCodec, octets: bytes) -> ValueObject | str | None:
     return told(lambda: codec.read(octets))
 
 
@@ -58,7 +58,7 @@ def test_methods_on_hot_paths(dialect: Dialect[MethodCodec], data: st.DataObject
     assert read(quick, octets + b"\0") == read(slow, octets + b"\0")
 
 
-WRONG: list[Value] = [
+WRONG: list[ValueObject] = [
     basic.Publish(exchange="x" * 256),
     basic.Publish(exchange=5),  # type: ignore[arg-type]
     basic.Publish(routing_key=None),  # type: ignore[arg-type]
@@ -99,12 +99,12 @@ READ_FLAT = AMQP_0_9_1.codec.read_flat(DEFAULT_READING)
 WRITE_TABLE = AMQP_0_9_1.codec.write_table
 
 
-def slowly(header: bytes) -> Value:
+def slowly(header: bytes) -> ValueObject:
     """By the interpreter alone."""
     return read_properties(basic.Properties, "header", FIELDS, header, PROPERTIES_AT, len(header), DEFAULT_READING, READ_TABLE)
 
 
-def told(read: Callable[[], Value | None]) -> Value | str | None:
+def told(read: Callable[[], ValueObject | None]) -> ValueObject | str | None:
     """What is read, or the error."""
     try:
         return read()
@@ -124,7 +124,7 @@ def test_properties(data: st.DataObject) -> None:
     header = changed(header, data.draw(CHANGED), PROPERTIES_AT)[: data.draw(st.integers(PROPERTIES_AT, 400))]
     codec = AMQP_0_9_1.codec
     header = b"\0\x3c" + header[2:]
-    said: list[Value | str | None] = []
+    said: list[ValueObject | str | None] = []
     for quick in (True, False):
         try:
             if quick:

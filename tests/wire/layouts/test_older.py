@@ -9,7 +9,7 @@ from tests.wire.layouts.older_words import ANY, OLDER, held, same
 
 from amqp_sansio.dialects import AMQP_0_9_UNBIND, Dialect
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.methods import queue
 from amqp_sansio.wire.codec import ArgumentTable
@@ -91,7 +91,7 @@ def test_what_a_reserved_argument_holds_is_passed_over(dialect: Dialect[MethodCo
     assert (found > 0) == ("0-9-1" in dialect.name)
 
 
-def contents(codec: MethodCodec) -> list[tuple[int, type[Value], tuple[tuple[str, str], ...]]]:
+def contents(codec: MethodCodec) -> list[tuple[int, type[ValueObject], tuple[tuple[str, str], ...]]]:
     """The properties of each class that has contents: its number, what holds them, names and types."""
     return [(code, kind, tuple(fields)) for code, (kind, fields) in codec.contents.items()]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 from amqp_sansio.errors import DecodeError, HeaderError
 from amqp_sansio.events.violation import Origin, Violation
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Method, Struct
 from amqp_sansio.wire.codec import DEFAULT_READING
 from amqp_sansio.wire.method_frames import HEADER_HEAD
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the classes of a family's methods are imported when a diale
 M = TypeVar("M", bound=Method)
 
 
-class ChannelRequested(Value):
+class ChannelRequested(ValueObject):
     """The client requests a channel (server role; channel.open).
 
     Answer with `accept` or `refuse` before the next `next_event`, else the config's policy answers.
@@ -29,13 +29,13 @@ class ChannelRequested(Value):
     channel: int
 
 
-class ChannelOpened(Value):
+class ChannelOpened(ValueObject):
     """The server has opened the channel (client role; channel.open-ok).  What was sent on it before need not be repeated."""
 
     channel: int
 
 
-class ChannelClosed(Value):
+class ChannelClosed(ValueObject):
     """The channel is over.  The event reports once what was outstanding on it.
 
     `code`, `text` and `method` are those of channel.close from either side (`method` is the name of the method at fault, "" for
@@ -57,7 +57,7 @@ class ChannelClosed(Value):
     unsettled: RangeSet = EMPTY
 
 
-class MethodAnswered(Value):
+class MethodAnswered(ValueObject):
     """The peer answers our method `id` with `method`, such as queue.declare-ok."""
 
     channel: int
@@ -65,7 +65,7 @@ class MethodAnswered(Value):
     method: Method
 
 
-class MethodReceived(Value):
+class MethodReceived(ValueObject):
     """A method of the peer without an event of its own.
 
     `id` is set when the method requires an answer: `reply(id, ...)`.  A method with no-wait set is never answered.
@@ -76,7 +76,7 @@ class MethodReceived(Value):
     method: Method
 
 
-class Content(Value, Generic[M]):
+class Content(ValueObject, Generic[M]):
     """A method with a content: the base of the events that carry messages.
 
     `header` is the payload of the content header, `body` the message.  Properties are decoded on access, in the encoding of the
@@ -221,21 +221,21 @@ class ContentReceived(Content[Method]):
         self.number: Final = number
 
 
-class Confirmed(Value):
+class Confirmed(ValueObject):
     """The server has taken over these messages of ours (basic.ack), by the numbers of their publishes; each comes once."""
 
     channel: int
     ids: RangeSet
 
 
-class Nacked(Value):
+class Nacked(ValueObject):
     """The server has not taken over these messages of ours (basic.nack), by the numbers of their publishes."""
 
     channel: int
     ids: RangeSet
 
 
-class DeliveriesSettled(Value):
+class DeliveriesSettled(ValueObject):
     """The client has settled these deliveries (server role).
 
     `verb` is basic.ack, basic.nack, basic.reject, or that of a recover, which returns everything outstanding; `requeue` means
@@ -249,7 +249,7 @@ class DeliveriesSettled(Value):
     requeue: bool = False
 
 
-class ConsumerCancelled(Value):
+class ConsumerCancelled(ValueObject):
     """A consumer has ended (client role): it gets no more messages.
 
     `origin` is PEER when the server cancelled it, for example because its queue is gone; LOCAL when this answers our cancel.
@@ -260,7 +260,7 @@ class ConsumerCancelled(Value):
     origin: Origin
 
 
-class FlowChanged(Value):
+class FlowChanged(ValueObject):
     """The server pauses or resumes our publishing (client role; channel.flow, already answered)."""
 
     channel: int

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from amqp_sansio.events.violation import Origin, Violation
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.values import Map
 
 
-class StartReceived(Value):
+class StartReceived(ValueObject):
     """The server introduced itself and its offers (client role; connection.start).
 
     `mechanisms` and `locales` are in the server's order.  The answer is sent automatically, by the config's mechanisms.
@@ -20,7 +20,7 @@ class StartReceived(Value):
     locales: tuple[str, ...]
 
 
-class Authenticated(Value):
+class Authenticated(ValueObject):
     """The SASL exchange succeeded (server role).  `identity` is who the client proved to be; "" for ANONYMOUS."""
 
     mechanism: str
@@ -28,7 +28,7 @@ class Authenticated(Value):
     client_properties: Map
 
 
-class OpenRequested(Value):
+class OpenRequested(ValueObject):
     """The client requests a virtual host (server role; connection.open).
 
     Answer with `open_ok`, `redirect` or `close` before the next `next_event`, else the config's policy answers.  `insist`
@@ -40,7 +40,7 @@ class OpenRequested(Value):
     insist: bool
 
 
-class ConnectionOpened(Value):
+class ConnectionOpened(ValueObject):
     """The connection is open: sessions may attach.
 
     `max_frame_size` is in octets, frame header included; `heartbeat` is in seconds, 0 when there is none; `channel_max`
@@ -54,14 +54,14 @@ class ConnectionOpened(Value):
     known_hosts: tuple[str, ...] = ()
 
 
-class ConnectionRedirected(Value):
+class ConnectionRedirected(ValueObject):
     """The server redirects us to another host (client role; connection.redirect).  `ConnectionClosed` follows."""
 
     host: str
     known_hosts: tuple[str, ...]
 
 
-class VersionRefused(Value):
+class VersionRefused(ValueObject):
     """The server speaks another version than we asked for (client role): it answered with its own protocol header, or its
     start names another version.  `ours` and `theirs` are names such as "AMQP 0-9-1".  `ConnectionClosed` follows.
     """
@@ -70,7 +70,7 @@ class VersionRefused(Value):
     theirs: str
 
 
-class LoginRefused(Value):
+class LoginRefused(ValueObject):
     """The server refused the login (client role; 0-8 to 0-9-1).  `ConnectionClosed` follows.
 
     `code` is that of connection.close.  It is None where the server just dropped the connection after start-ok, as some servers
@@ -82,19 +82,19 @@ class LoginRefused(Value):
     text: str
 
 
-class ConnectionBlocked(Value):
+class ConnectionBlocked(ValueObject):
     """The server will not read published messages until `ConnectionUnblocked` (client role; connection.blocked, 0-9-1)."""
 
     reason: str
 
 
-class ConnectionUnblocked(Value):
+class ConnectionUnblocked(ValueObject):
     """The server reads again (client role; connection.unblocked, 0-9-1)."""
 
     __slots__ = ()
 
 
-class SecretUpdated(Value):
+class SecretUpdated(ValueObject):
     """New credentials came into force (connection.update-secret, 0-9-1); the event does not contain them.
 
     Client role: the server accepted ours.  Server role: the client sent them; `take_secret` returns them, and we answer with
@@ -104,7 +104,7 @@ class SecretUpdated(Value):
     reason: str
 
 
-class SecurityLayerStarted(Value):
+class SecurityLayerStarted(ValueObject):
     """The SASL security layer applies from `offset` of one direction's octets on.
 
     `direction` is "inbound" or "outbound"; wrapping the octets is up to the embedding program.
@@ -114,7 +114,7 @@ class SecurityLayerStarted(Value):
     offset: int
 
 
-class ConnectionClosed(Value):
+class ConnectionClosed(ValueObject):
     """The connection is over; always its last event.
 
     `code` and `text` are those of connection.close from either side (None when neither sent one); `violation` is set when

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from amqp_sansio.events.violation import Violation
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Command, Control, Method, Struct
 from amqp_sansio.spec.connection import Secure, SecureOk, StartOk
 from amqp_sansio.wire.layouts.layout import decode_headers
@@ -19,14 +19,14 @@ def _secret(verb: str) -> bool:
     return verb in SECRET_VERBS or (verb.startswith("connection.") and verb[-1].isdigit())
 
 
-class HeaderSeen(Value):
+class HeaderSeen(ValueObject):
     """A protocol header: `octets` as sent; `version` such as "0-10", None when the octets name no known version."""
 
     octets: bytes
     version: str | None
 
 
-class ControlSeen(Value):
+class ControlSeen(ValueObject):
     """A control.  `verb` is its name, or its numbers when it has none ("connection.99", "119.1").
 
     `control` is None when it could not be decoded; `payload` is its segment.  `complete` is False when the segment is
@@ -45,7 +45,7 @@ class ControlSeen(Value):
         return super()._show(name)
 
 
-class CommandSeen(Value):
+class CommandSeen(ValueObject):
     """A command.  `session` and `id` are None where unknown (the capture began within the conversation).
 
     `command` is None when it could not be decoded; `payload`, `header` and `body` are its segments (None: there was no such
@@ -78,7 +78,7 @@ class CommandSeen(Value):
         return self._structs
 
 
-class MethodSeen(Value):
+class MethodSeen(ValueObject):
     """A method of an older dialect, with its content where it has one; of class connection, only methods that no other family
     has.
 
@@ -93,7 +93,7 @@ class MethodSeen(Value):
     method: Method | None
     payload: bytes
     header: bytes | None = None
-    properties: Value | None = None
+    properties: ValueObject | None = None
     body: bytes | None = None
     complete: bool = True
 
@@ -103,7 +103,7 @@ class MethodSeen(Value):
         return super()._show(name)
 
 
-class OpaqueSeen(Value):
+class OpaqueSeen(ValueObject):
     """Nothing more of this speaker can be decoded, for the `reason` given: a security layer, or a frame that cannot be
     delimited.
 
@@ -113,7 +113,7 @@ class OpaqueSeen(Value):
     reason: str
 
 
-class Note(Value):
+class Note(ValueObject):
     """Something notable that is not a violation: a refused command, a failed login, a reset, silence, a gap.
 
     `rule` is a short name, `text` one sentence; `channel` is None when no channel is concerned.
@@ -124,7 +124,7 @@ class Note(Value):
     channel: int | None = None
 
 
-class FrameSeen(Value):
+class FrameSeen(ValueObject):
     """One frame, reported only on request, before what it completes.
 
     `flags` are its first octet, `kind` its segment type (0 control, 1 command, 2 header, 3 body); `verb` is that of the control

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amqp_sansio.events.violation import Origin, Violation
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 
 
-class AttachRequested(Value):
+class AttachRequested(ValueObject):
     """The client requests to attach a session (server role; session.attach).
 
     Answer with `accept` or `refuse` before the next `next_event`, else the config's policy answers.
@@ -18,7 +18,7 @@ class AttachRequested(Value):
     force: bool
 
 
-class SessionAttached(Value):
+class SessionAttached(ValueObject):
     """The session is attached and may be used.
 
     `resumed`: both sides kept their state, and everything in doubt has been replayed.
@@ -29,7 +29,7 @@ class SessionAttached(Value):
     resumed: bool = False
 
 
-class SessionDetached(Value):
+class SessionDetached(ValueObject):
     """The session is no longer attached.
 
     `code` is the detach code when one was sent; `in_doubt` are our own commands that were sent and that the peer has not
@@ -46,7 +46,7 @@ class SessionDetached(Value):
     ended: bool = False
 
 
-class TimeoutGranted(Value):
+class TimeoutGranted(ValueObject):
     """The peer granted how long it keeps the session while it is detached (session.timeout).
 
     `seconds` is None for ever, 0 for not at all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 
@@ -20,7 +20,7 @@ class TransactionOutcome(StrEnum):
     """Committed or rolled back: the session ended while tx.commit was in progress, so the answer is lost."""
 
 
-class TransactionEnded(Value):
+class TransactionEnded(ValueObject):
     """A local transaction of a session with tx.select ended; the next one began with it, unless the session is over.
 
     `id` is our tx.commit or tx.rollback.  It is None when we sent neither and the end of the session rolled the transaction
@@ -32,7 +32,7 @@ class TransactionEnded(Value):
     outcome: TransactionOutcome
 
 
-class BranchAnswered(Value):
+class BranchAnswered(ValueObject):
     """The peer answered our command `id` about the branch `xid`; `verb` names the command, such as "dtx.prepare".
 
     `status` is that of the result; XA_OK when dtx.forget or dtx.set-timeout, which have no result, are complete.  It is None
@@ -48,7 +48,7 @@ class BranchAnswered(Value):
     refused: int | None = None
 
 
-class BranchTimeout(Value):
+class BranchTimeout(ValueObject):
     """The answer to our dtx.get-timeout `id`: the branch's timeout in `seconds`.  None: the session ended before it."""
 
     session: bytes
@@ -57,7 +57,7 @@ class BranchTimeout(Value):
     seconds: int | None
 
 
-class BranchesRecovered(Value):
+class BranchesRecovered(ValueObject):
     """The answer to our dtx.recover `id`: the branches that are prepared, or that the server decided heuristically.
 
     `xids` is None when the session ended before the answer.

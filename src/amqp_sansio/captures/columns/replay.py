@@ -21,7 +21,7 @@ from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.layers import ACK
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
-from amqp_sansio.captures.replay.rows import HeaderColumns, Row, Rows, packet_number
+from amqp_sansio.captures.replay.rows import HeaderColumns, Rows, RowValues, packet_number
 from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.dialects import DIALECTS, Dialect
@@ -111,7 +111,7 @@ class Gathered:
             self._made += waiting.rest()
         return self.full()
 
-    def damage(self, common: Common, row: Row) -> None:
+    def damage(self, common: Common, row: RowValues) -> None:
         """Takes a row of `violations` about a file."""
         if "violations" in self._waiting:
             self._made += self._waiting["violations"].add(common, [row])

@@ -12,7 +12,7 @@ from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook, 
 from amqp_sansio.spec.message import Cancel, Flush, SetFlowMode, Stop, Subscribe
 from amqp_sansio.spec.message import Flow as Grant
 
-CreditCommand: TypeAlias = Cancel | Flush | Grant | SetFlowMode | Stop | Subscribe
+SubscriberCommand: TypeAlias = Cancel | Flush | Grant | SetFlowMode | Stop | Subscribe
 
 SUBSCRIPTIONS: Final = 4096
 """Subscriptions of a session that make rows; beyond it the oldest makes none any more."""
@@ -43,7 +43,7 @@ class CreditLine:
         self._head: Final = head
         self.subscriptions: dict[str, SubscriptionRecord] = {}
 
-    def hear(self, time: int, command: CreditCommand) -> None:
+    def hear(self, time: int, command: SubscriberCommand) -> None:
         """Takes a command of the subscriber about credit."""
         name = command.destination or ""
         event = command.VERB.rpartition(".")[2]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, get_args
 from amqp_sansio.captures.conversation import VIOLATION, Hearer, LocatedEvent, PacketIndex, finding_of
 from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.json_values import compact, fields
-from amqp_sansio.captures.replay.credit import Books, CreditCommand, CreditLine, SubscriptionRecord
+from amqp_sansio.captures.replay.credit import Books, CreditLine, SubscriberCommand, SubscriptionRecord
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import (
     C_COMPLETED,
@@ -21,12 +21,12 @@ from amqp_sansio.captures.replay.rows import (
     NOTHING,
     OUTSIDE,
     UNKNOWN,
-    Demarcation,
     Fate,
     Half,
     HeaderColumns,
-    Row,
     Rows,
+    RowValues,
+    TransactionPair,
     TransferKind,
     TransferRecord,
     fields_text,
@@ -44,7 +44,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, MethodSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.kernel.serials import EMPTY, TOP, ById, RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.spec.base import Command, Control, Struct
@@ -94,7 +94,7 @@ class History:
         return False
 
     def _row(
-        self, heard: LocatedEvent, said: CommandSeen | MethodSeen, marks: PacketIndex, word: Value | None,
+        self, heard: LocatedEvent, said: CommandSeen | MethodSeen, marks: PacketIndex, word: ValueObject | None,
         id: int | None = None, sync: bool = False,
     ) -> None:  # fmt: skip
         """Writes a row of `commands`; `word` None: it could not be decoded."""
@@ -136,7 +136,7 @@ DOUBTED: Final = 256
 Beyond it they count as sent, because real sessions commit sooner."""
 
 
-Place: TypeAlias = tuple[int, int | None, int, int]
+TransferTimes: TypeAlias = tuple[int, int | None, int, int]
 """When the octets of a transfer were captured: its first, the first of its header or body, the last; and its last packet's
 number."""
 
@@ -186,7 +186,7 @@ class Attachment:
 
     # Commands.
 
-    def within(self, time: int, count: int = 1) -> Demarcation:
+    def within(self, time: int, count: int = 1) -> TransactionPair:
         """Counts `count` messages that the client publishes, the first of them at `time`; returns their transaction."""
         if self.tx is not None:
             current = self.tx.touch(time)
@@ -198,8 +198,8 @@ class Attachment:
         return OUTSIDE
 
     def transfers(
-        self, speaker: str, id: int | None, alike: bool, items: Sequence[TransferSeen[HeaderColumns]], places: Sequence[Place],
-        heads: bool, whole: bool = True,
+        self, speaker: str, id: int | None, alike: bool, items: Sequence[TransferSeen[HeaderColumns]],
+        places: Sequence[TransferTimes], heads: bool, whole: bool = True,
     ) -> None:  # fmt: skip
         """Takes consecutive transfers, with ids from `id` on.
 
@@ -448,7 +448,7 @@ _COMMANDS_OF_CLIENT: Final[dict[type[Command], _Take]] = {
     Select: lambda session, other, id, command, time: session._select(),
     DtxSelect: lambda session, other, id, command, time: session._select_dtx(),
     **dict.fromkeys((Commit, Rollback), lambda session, other, id, command, time: session._end_tx(id, command, time)),
-    **dict.fromkeys(get_args(CreditCommand), lambda session, other, id, command, time: session.credit.hear(time, command)),
+    **dict.fromkeys(get_args(SubscriberCommand), lambda session, other, id, command, time: session.credit.hear(time, command)),
     **dict.fromkeys(get_args(BranchCommand), lambda session, other, id, command, time: session._of_branch(id, command, time)),
 }
 
@@ -507,7 +507,7 @@ class SessionHistory(History):
         ends, packets, times = marks.ends, marks.packets, marks.times
         at = bisect_left(ends, items[0][4] + 1)
         session = self._session(channel) or self._begin(channel, name, times[at])
-        places: list[Place] = []
+        places: list[TransferTimes] = []
         for known, _, _, _, start, end, _, _ in items:
             while ends[at] <= start:
                 at += 1
@@ -634,7 +634,7 @@ class Controls:
 
     def __init__(self, rows: Rows) -> None:
         self._rows: Final = rows
-        self._last: list[Row] = []
+        self._last: list[RowValues] = []
         self._after = 0
 
     def hear(
@@ -652,7 +652,7 @@ class Controls:
             return
         self.often((time, speaker, channel, verb, said, *place))
 
-    def often(self, row: Row) -> None:
+    def often(self, row: RowValues) -> None:
         """Takes a frequent control: its columns, with ranges of ids in place of the arguments."""
         if self._after:
             self._after -= 1
@@ -669,7 +669,7 @@ class Controls:
         self._last.clear()
         self._after = NEAR
 
-    def _tell(self, row: Row) -> None:
+    def _tell(self, row: RowValues) -> None:
         time, speaker, channel, verb, said, *place = row
         ranges = f'{{"commands":[{",".join([f"[{low},{high}]" for low, high in said])}]}}' if isinstance(said, tuple) else "{}"
         self._rows.by_table["controls"].append((time, speaker, channel, verb, ranges, *place))

@@ -16,12 +16,12 @@ import attrs
 from amqp_sansio.captures.json_values import compact, plain, struct
 from amqp_sansio.captures.tables import COMMANDS, COMMON, TABLES, TableSchema
 from amqp_sansio.kernel.serials import ById, MutableRangeSet, RangeSet
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.spec.values import UnknownStruct
 
-Row: TypeAlias = Sequence[object]
+RowValues: TypeAlias = Sequence[object]
 
 
 PLACE_BITS: Final = 48
@@ -52,7 +52,7 @@ def text_of(octets: bytes | None) -> str | None:
     return text if text.isprintable() and not text.startswith("0x") else "0x" + octets.hex()
 
 
-def fields_text(value: Value, secrets: bool = True, begun: str = "") -> str:
+def fields_text(value: ValueObject, secrets: bool = True, begun: str = "") -> str:
     """Returns fields as the JSON of a column: `compact` of `fields`, in one step.
 
     `begun`: a member of the object, as JSON, that comes before the fields.
@@ -116,7 +116,7 @@ class Rows:
     def __init__(self) -> None:
         self.messages: Final[list[TransferRecord]] = []
         self.transfers: Final[list[TransferRecord]] = []
-        self.by_table: Final[dict[str, list[Row]]] = {name: [] for name in TABLES if name != "messages"}
+        self.by_table: Final[dict[str, list[RowValues]]] = {name: [] for name in TABLES if name != "messages"}
         self.commands: Final = self.by_table["commands"]
 
     def clear(self) -> None:
@@ -177,9 +177,9 @@ class HeaderColumns(NamedTuple):
 
 
 NOTHING: Final = HeaderColumns()
-Demarcation: TypeAlias = tuple[int | str | None, ...]  # as Done
+TransactionPair: TypeAlias = tuple[int | str | None, ...]  # as Done
 """The local transaction and the branch of a command."""
-OUTSIDE: Final[Demarcation] = (None, None)
+OUTSIDE: Final[TransactionPair] = (None, None)
 
 
 @attrs.define(eq=False)
@@ -220,7 +220,7 @@ class TransferRecord:
         acquired: int | None,
         start: int,
         packet: int,
-        demarcation: Demarcation = OUTSIDE,
+        demarcation: TransactionPair = OUTSIDE,
         head: bytes | None = None,
     ) -> None:
         self.kind: Final = kind

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError, EncodeError, HeaderError
-from amqp_sansio.kernel.value import Value
+from amqp_sansio.kernel.value import ValueObject
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
@@ -212,7 +212,7 @@ class Layout(Codec):
     def write_control(self, control: Control) -> bytes:
         return self.encode_control(control)
 
-    def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[Value, bool]:
+    def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[ValueObject, bool]:
         if unit.kind == COMMAND:
             return self.decode_command(unit.payload, 0, len(unit.payload), reading)
         return self.read_control(unit, reading), False
