@@ -29,6 +29,7 @@ from amqp_sansio.broker.model.message import ACQUIRED, GONE
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.subscribers import SESSION, Owner
 from amqp_sansio.broker.transactions import (
+    FAULT_CONDITIONS,
     HEURISTICS,
     SPARE_RANGES,
     Branch,
@@ -826,11 +827,9 @@ def test_a_rule_that_is_carried_is_that_of_a_cell() -> None:
 
 
 def test_every_fault_of_the_table_is_a_row_of_the_errors_of_the_model() -> None:
-    from amqp_sansio.broker.transactions import condition_of
-
     for cell in b.CELLS.values():
         if isinstance(cell.answer, b.Fault):
-            column = COLUMNS[condition_of(cell.answer, cell.verb)]
+            column = COLUMNS[FAULT_CONDITIONS[b.command(cell.verb), cell.answer]]
             assert (column.rule, column.spec, column.qpid) == (
                 cell.answer.rule, cell.answer.spec, cell.answer.qpid,
             )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.conditions import CONDITIONS, NO_XID, Condition, Refused
+from amqp_sansio.broker.conditions import NO_XID, Refused
 from amqp_sansio.broker.journal import BranchDecided, BranchEnded, BranchPrepared, Operation
 from amqp_sansio.broker.model.subscribers import Owner
 from amqp_sansio.errors import LocalProtocolError
@@ -467,7 +467,7 @@ class Coordinator:
         return cell
 
     def _refused(self, fault: Fault, verb: str, key: XidKey, why: str) -> Refused:
-        return Refused(condition_of(fault, verb), verb=verb, branch=show(key), fault=fault.name, why=why)
+        return Refused(FAULT_CONDITIONS[table.command(verb), fault], verb=verb, branch=show(key), fault=fault.name, why=why)
 
     def _done(self, branch: Branch | None, owner: Owner | None, cell: Cell) -> DtxAnswer:
         """Applies a cell that does not refuse, and returns its answer."""
@@ -569,9 +569,10 @@ class Coordinator:
         raise Refused(conditions.LIMIT, limit="branches", value=self._host.limits.branches, why="one more was started")
 
 
-def condition_of(fault: Fault, verb: str) -> Condition:
-    """Returns the model's condition for a fault of the table."""
-    return CONDITIONS[f"dtx.{table.command(verb)}: {fault.name}"]
+FAULT_CONDITIONS: Final = {
+    (command, fault): conditions.row(f"dtx.{command}: {fault.name}", conditions.BRANCH) for command, fault in table.FAULTS
+}
+"""The condition for each fault of the table, by command."""
 
 
 # --- the commands of sessions ---------------------------------------------------------------------------------------------

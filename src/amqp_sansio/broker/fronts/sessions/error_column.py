@@ -11,12 +11,12 @@ from typing import Final
 import attrs
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.conditions import CONDITIONS, Condition, Refused
+from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.transactions import FAULT_CONDITIONS
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
-from amqp_sansio.tables.branch import FAULTS
 
 
 @attrs.frozen
@@ -169,8 +169,8 @@ _column(conditions.QUEUE_PURGE_OWNED, "queue", "", 405)
 
 # --- dtx ------------------------------------------------------------------------------------------------------------------
 
-for _command, _fault in FAULTS:
-    _column(CONDITIONS[f"dtx.{_command}: {_fault.name}"], _fault.field, f"/{_fault.rule}", _fault.spec, _fault.qpid)
+for (_, _fault), _condition in FAULT_CONDITIONS.items():
+    _column(_condition, _fault.field, f"/{_fault.rule}", _fault.spec, _fault.qpid)
 _column(conditions.DTX_START_ILLEGAL, "", "illegal-state", 409, 503)
 _column(conditions.DTX_START_JOIN_UNSUPPORTED, "join", "join.unsupported", 540)
 _column(conditions.DTX_END_NOT_SELECTED, "", "illegal-state", 409, 503)
