@@ -166,6 +166,16 @@ def test_what_goes_on_on_another_channel_or_track_is_refused_at_its_first_frame(
         assert (found, reader.held) == ([], 50)
 
 
+def test_a_control_that_begins_before_the_connection_is_open_goes_on_after_it() -> None:
+    reader, found = heard(frame(0x0E, CONTROL, b"begun, ", channel=0))
+    assert found == []
+    reader.opened()
+    reader.receive(frame(0x0D, CONTROL, b"ended", channel=0))
+    (whole,) = drain(reader)
+    assert isinstance(whole, Assembly)
+    assert (whole.payload, whole.complete, reader.held) == (b"begun, ended", True, 0)
+
+
 # Invariant: before the connection is open, whatever frames come, no more than handshake_octets are held for them.
 @given(
     st.lists(
