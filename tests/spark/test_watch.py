@@ -258,7 +258,7 @@ def test_a_stream_of_schema_version_1_is_refused(spark: SparkSession, tmp_path: 
         place.mkdir()
         (place / name).write_text('{"stream": "x", "folder": "y", "plan": {}}')
         with pytest.raises(
-            PipelineError, match=f"{place}: the stream writes tables of schema 1, and this version writes 2: go on"
+            PipelineError, match=f"{place}: the stream writes tables of schema 1, and this version writes 2: continue with"
         ):
             Watch(spark, str(tmp_path / "in"), str(out), str(checkpoint)).run(once=True)
         (place / name).unlink()
@@ -268,7 +268,7 @@ def test_a_stream_of_schema_version_1_is_refused(spark: SparkSession, tmp_path: 
 def test_a_stream_with_other_options_or_folders_is_refused(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
     folder, out, checkpoint = str(cuts[0].parent), str(tmp_path / "out"), str(tmp_path / "checkpoint")
     Watch(spark, folder, out, checkpoint, ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(once=True)
-    with pytest.raises(PipelineError, match="started with another tables, body_head"):
+    with pytest.raises(PipelineError, match="began with another tables, body_head"):
         Watch(spark, folder, out, checkpoint, ReplayOptions(tables=("dtx", "credit"), body_head=3)).run(once=True)
     with pytest.raises(PipelineError, match="not of the same stream"):
         Watch(spark, folder, str(tmp_path / "other"), checkpoint, ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(

@@ -246,5 +246,5 @@ def test_commands_are_not_generic_and_can_be_subscribed_all_the_same() -> None:
 
 
 def test_what_derives_from_generic_is_left_to_the_collector_of_cycles() -> None:
-    text = '\n\nclass Content(Value, Generic[M]):\n    pass\n\n\nclass Got(Content["basic.GetOk"]):\n    pass\n'
+    text = '\n\nclass Content(ValueObject, Generic[M]):\n    pass\n\n\nclass Got(Content["basic.GetOk"]):\n    pass\n'
     assert marked(Path("events/channel.py"), text) == text

@@ -38,7 +38,7 @@ _FUTURE: Final = "from __future__ import annotations\n"
 _CLASS: Final = re.compile(r"^(@.*\n)?class (\w+)(\(.*\))?:$", re.MULTILINE)
 _GENERIC: Final = re.compile(r"\b(Generic|Content)\[")
 """Direct bases, or bases of a base, that the cycle collector tracks."""
-_COMMAND: Final = re.compile(r"^class (\w+)\((?:Command\[.*\]|Value, Generic\[Result_co\])\):", re.MULTILINE)
+_COMMAND: Final = re.compile(r"^class (\w+)\((?:Command\[.*\]|ValueObject, Generic\[Result_co\])\):", re.MULTILINE)
 _FOR_CHECKERS: Final = re.compile(r"^if TYPE_CHECKING:.*\n(?:.*\n)+?else:\n    (Result_co = .*\n)", re.MULTILINE)
 _SUBSCRIPT: Final = """
     @classmethod
@@ -62,9 +62,9 @@ def matching(text: str) -> str:
 
 def plain_commands(text: str) -> str:
     """Returns the text of a module whose commands are not generic; `Command[...]` is still valid."""
-    made = _COMMAND.sub(lambda found: f"class {found[1]}({'Value' if found[1] == 'Command' else 'Command'}):", text)
+    made = _COMMAND.sub(lambda found: f"class {found[1]}({'ValueObject' if found[1] == 'Command' else 'Command'}):", text)
     made = _FOR_CHECKERS.sub(r"\1", made)  # mypyc raises in a branch that type checkers do not reach
-    return re.sub(r"(^class Command\(Value\):\n(?:.+\n|\n(?=    ))*)", rf"\1{_SUBSCRIPT}", made, flags=re.MULTILINE)
+    return re.sub(r"(^class Command\(ValueObject\):\n(?:.+\n|\n(?=    ))*)", rf"\1{_SUBSCRIPT}", made, flags=re.MULTILINE)
 
 
 def marked(inside: Path, text: str) -> str:

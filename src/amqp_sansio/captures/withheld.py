@@ -170,7 +170,7 @@ class Beginning:
     def __init__(self, asked: tuple[int, ...] | None = None) -> None:
         self.asked: Final = asked
         """The sides whose ports were asked for when it began; a snapshot may go on without asking for them.  None, in states
-        of earlier versions: those asked for when its segments are heard."""
+        of earlier versions: those of the listener when it takes the segments."""
         self.segments: list[Withheld] = []
         self.syns: list[tuple[int, int] | None] = [None, None]
         """The sequence number and the flags of each side's SYN."""

@@ -108,7 +108,7 @@ class BaseCore:
         raise NotImplementedError
 
     def _end(self, error: Exception | None, gone: Exception) -> None:
-        """Settles `ended`; who waits to send something gets the error `gone`."""
+        """Settles `ended`; calls that wait to send something raise the error `gone`."""
         if self._opened.done:
             self._opened = Ticket()
         self._opened.fail(gone)
