@@ -74,7 +74,7 @@ class Peer:
         self._connection._most_waiting = self._most
         self._identity: str | None = None
         self._host: VirtualHost | None = None
-        """The virtual host that it opened, at run time."""
+        """The virtual host that it opened."""
         self._stalled: Final[dict[FrontSubscription, None]] = {}
         """Consumers that could have had a message if our output had been taken."""
         self._freed: Final[dict[Holder, None]] = {}
