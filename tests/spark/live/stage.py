@@ -239,7 +239,7 @@ class SourceQuery:
             self._batch(reader, start)
             start = self.offsets[-1]
         quiet = 0
-        while quiet < 2:
+        while quiet < 2 or self._waits(reader, quiet):
             if self.committed > 1:
                 reader.commit(self.offsets[self.committed - 2])
             end = reader.latestOffset(start, NEXT)
@@ -253,6 +253,13 @@ class SourceQuery:
             start = end
         if self.committed:
             reader.commit(self.offsets[self.committed - 1])
+
+    def _waits(self, reader: AmqpStream, quiet: int) -> bool:
+        """Whether messages wait on the queue: silence alone does not tell, because the broker may be slow, or has not noticed
+        yet that the process that held them is dead."""
+        left = reader.spooler.depth()
+        assert quiet < 300 or not left, f"{left} messages stay on {ORDERS}"
+        return left > 0
 
     def _batch(self, reader: AmqpStream, start: dict[str, Any]) -> None:
         rows: list[dict[str, Any]] = []
