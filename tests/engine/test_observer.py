@@ -572,6 +572,15 @@ def test_a_snapshot_can_be_taken_where_a_side_was_taken_for_the_other_family_and
     assert observe(more, again) == observe(more, watch)
 
 
+@pytest.mark.parametrize("piece", [0, 1, 7])
+def test_octets_that_a_search_gives_back_count_once(piece: int) -> None:
+    watch = Observer(dialects=ALL, middle=True)
+    said: list[Said] = [("S", frame(ONE, "basic.cancel")[5:] + frame(ONE, "basic.cancel") * 5 + frame(ONE, "basic.cancel")[:3])]
+    assert "MethodSeen" in [type(each.event).__name__ for each in observe(said, watch, piece, end=False)]
+    ear = watch._ears["S"]
+    assert (ear.received, ear.heard, ear.rest) == (len(said[0][1]), len(said[0][1]), 3)
+
+
 @pytest.mark.parametrize("piece", [1, 7])
 def test_the_observer_reports_frames_after_the_method_that_cuts_off_a_content_in_their_order(piece: int) -> None:
     publish = frame(ONE, "basic.publish")

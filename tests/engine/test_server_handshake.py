@@ -422,6 +422,15 @@ def test_nothing_is_read_before_a_deferred_verdict_is_there() -> None:
         connection.decided(Accepted("ann"))
 
 
+def test_a_verdict_that_did_not_wait_for_the_check_leaves_none_to_run() -> None:
+    peer, _ = deferring("pw")
+    connection = peer.connection
+    assert isinstance(connection, ServerConnection)
+    connection.decided(Accepted("ann"))
+    assert ConnectionOpened in [type(event) for event in connection.events()]
+    assert connection.take_deferred() is None
+
+
 class Undecided(PlainServer):
     """A mechanism with a mistake in it."""
 

@@ -143,6 +143,17 @@ def test_a_flush_completed_ends_the_credit() -> None:
     assert not session._subscribers.flushes
 
 
+def test_it_is_known_when_a_completed_cancel_has_ended_a_subscription() -> None:
+    _, session = attached_session("client")
+    subscription = session.subscribe("q", "d")
+    subscription.grant(5)
+    stop = subscription.stop()
+    assert session._subscriptions.withdraw(RangeSet.of(stop)) is False
+    cancel = subscription.cancel()
+    assert session._subscriptions.withdraw(RangeSet.of(cancel)) is True
+    assert "d" not in session.subscriptions
+
+
 def test_completions_tell_whose_window_they_opened() -> None:
     carrier, session = attached_session("server")
     carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flow("d", 1, INFINITE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from enum import IntEnum
 
 import pytest
 
@@ -74,9 +75,14 @@ def test_attributes_that_a_class_got_later_have_the_values_given_for_them() -> N
     assert not hasattr(Loader(CLASSES, {}, None).load(plain), "next")
 
 
-def test_what_is_not_named_does_not_go_in() -> None:
+class Level(IntEnum):
+    HIGH = 1
+
+
+@pytest.mark.parametrize("value", [Node(1), Level.HIGH])
+def test_what_is_not_named_does_not_go_in(value: object) -> None:
     with pytest.raises(TypeError):
-        Dumper({}).dump(Node(1))
+        Dumper({}).dump(value)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,33 @@ def test_a_cancel_of_the_server_may_cross_one_of_the_client() -> None:
     assert book.taken(A)
 
 
+def test_each_change_of_who_has_a_tag_is_counted() -> None:
+    """What somebody knows of a consumer holds as long as `changes` does."""
+    book, seen = ConsumerTags(False), [0]
+    for change in (
+        lambda: book.consume(A, True, waits=False),
+        lambda: book.cancel(A, waits=False),
+        lambda: book.consume(A, True, waits=False),
+        lambda: book.drop(A),
+        lambda: book.consume(A, True, waits=False),
+        lambda: book.cancelled(A),
+    ):
+        change()
+        assert book.changes > seen[-1]
+        seen.append(book.changes)
+
+
+def test_beyond_the_bound_of_cancelled_ones_any_may_exist() -> None:
+    book = ConsumerTags(False)
+    for name in ("a", "b"):
+        book.consume(("basic", name), True, waits=False)
+        book.cancel(("basic", name), waits=False)
+    book.bound_leaving(2)
+    assert (len(book), book.unnamed) == (2, False)
+    book.bound_leaving(1)
+    assert (len(book), book.unnamed, book.settled(("basic", "a")), book.settled(("basic", "b"))) == (1, True, None, True)
+
+
 @pytest.mark.parametrize("more", [0, 1])
 def test_at_the_bound_the_oldest_goes_and_there_may_be_any(more: int) -> None:
     book, tags = ConsumerTags(False), [("basic", str(number)) for number in range(2 + more)]

@@ -49,6 +49,16 @@ def test_taking_is_naming_and_settling(said: list[tuple[str, int]]) -> None:
         assert (fast.count, fast.ids.outstanding.freeze()) == (slow.count, slow.ids.outstanding.freeze())
 
 
+def test_taking_some_leaves_the_others() -> None:
+    tags = Tags(False)
+    for _ in range(5):
+        tags.give_next()
+    assert tags.take(2, True) == RangeSet.span(1, 2)
+    assert (tags.count, tags.ids.outstanding.freeze()) == (3, RangeSet.span(3, 5))
+    assert tags.take(3, False) == RangeSet.of(3)
+    assert (tags.count, tags.ids.outstanding.freeze()) == (2, RangeSet.span(4, 5))
+
+
 @pytest.mark.parametrize("doubt", [False, True])
 @pytest.mark.parametrize("last", [0, 5, (1 << 31) - 2, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40])
 def test_the_next_tag_is_given_as_any_other(last: int, doubt: bool) -> None:

@@ -339,6 +339,12 @@ def test_frames_out_of_order(octets: bytes, rule: str, code: int, heard: list[st
     assert not other.fatal
 
 
+def test_a_segment_that_changes_its_edges_is_reported_once_for_each_change() -> None:
+    more, other, last = frame(0x04, BODY, b"x"), frame(0x0C, BODY, b"x"), frame(0x0D, BODY, b"x")
+    assert rules(read(BODY_OPEN + more + other + other + last, tolerant=True)) == [("assembly.same-segment", 501)]
+    assert rules(read(BODY_OPEN + other + more + other + last, tolerant=True)) == [("assembly.same-segment", 501)] * 3
+
+
 def test_what_has_come_whole_before_the_end_is_read_whole() -> None:
     """The end of the stream takes nothing from what was not looked at yet: what is open behind it is incomplete."""
     reader = SegmentReader(DEFAULT_LIMITS, tolerant=True, carries=carries)

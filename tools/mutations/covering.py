@@ -17,7 +17,7 @@ from tools.mutations.faults import Fault
 
 TESTS: Final = (
     "kernel", "tables", "grammar", "witnesses", "wire", "ledger", "engine", "broker", "conformance", "conversation/channels",
-    "captures/replay", "captures/columns", "testing/speech", "testing/strategies", "test_limits.py",
+    "captures/replay", "captures/columns", "testing/speech", "testing/strategies", "kept", "test_limits.py",
 )  # fmt: skip
 """The folders of tests, and files, that may notice a fault."""
 ALWAYS: Final = {"tables": ("tests/witnesses/test_sections.py", "tests/tables")}

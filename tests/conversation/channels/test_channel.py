@@ -11,6 +11,8 @@ from tests.conversation.staged_line import StagedLine, run
 from amqp_sansio.conversation.base_client import Ending
 from amqp_sansio.conversation.channels.address import ChannelAddress
 from amqp_sansio.conversation.channels.channel import Channel, ChannelConnection
+from amqp_sansio.conversation.channels.message import Message
+from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import ChannelClosed, MessageNacked, SubscriptionClosed, TransactionFailed
 from amqp_sansio.spec.base import Method
 from amqp_sansio.spec.methods import exchange, queue
@@ -106,6 +108,23 @@ def test_every_call_hands_its_timeout_on() -> None:
 
     run(main())
     assert [each for each in world.timeouts if each != 1.0 or isinstance(each, int)] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("timeout", [None, 13.0])
+def test_a_request_hands_its_timeout_on_and_waits_no_longer_than_for_its_answer(timeout: float | None) -> None:
+    world = World()
+    answer: Ticket[Message] = Ticket()
+    world.before = lambda ticket, _: answer.settle(world.stage.fetch(core, "q")) if ticket is answer else None
+
+    async def main() -> bytes:
+        async with world.channel() as channel:
+            channel._core.requests.publish = lambda *_: answer  # type: ignore[method-assign]
+            return (await channel.request("", "rpc", b"abc", timeout=timeout)).body
+
+    world.stage.queue("q", b"ABC")
+    core = world.stage.open()
+    assert run(main()) == b"ABC"
+    assert [each for each in world.timeouts if each != 1.0] == ([] if timeout is None else [timeout])
 
 
 @pytest.mark.parametrize(("timeout", "handed_on"), [(None, []), (13.0, [13.0])])
