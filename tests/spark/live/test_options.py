@@ -50,6 +50,7 @@ def test_the_options_of_a_sink() -> None:
     for name in ("exchange", "routingKey"):
         with pytest.raises(LiveSetupError, match=f"option {name} has names of at most 255 octets, not of 300"):
             sink_options({"url": URL, name: "x" * 300, "journal": "/j"})
+    assert sink_options({"url": URL, "journal": "file://localhost/j"}).journal == Path("/j")
     assert sink_options({"url": URL, "journal": "~/j"}).journal == Path.home() / "j"
 
 
@@ -70,6 +71,8 @@ def test_the_options_of_a_sink() -> None:
         ({"url": URL, "queue": "a", "mechanism": "NTLM"}, "mechanism is ANONYMOUS"),
         ({"url": URL, "queue": "a", "tlsCert": "x"}, "both or not at all"),
         ({"url": URL, "queue": "a", "spool": "hdfs://x/y"}, "is a folder of a file system"),
+        ({"url": URL, "queue": "a", "spool": "s3://me:geheim@b/y"}, "is a folder of a file system, not 's3://me:"),
+        ({"url": URL, "queue": "a", "spool": "file://elsewhere/y"}, "is a folder of a file system"),
         ({"url": URL, "queue": "a", "spool": "~nobody-of-that-name/x"}, "option spool: ~nobody"),
         ({"url": URL, "queue": "a," + "b" * 256}, "option queue has names of at most 255 octets, not of 256"),
         ({"url": URL, "queue": "\udc80"}, "option queue has a character"),

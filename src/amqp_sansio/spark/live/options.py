@@ -9,6 +9,8 @@ from typing import Final, TypeVar
 
 import attrs
 
+from amqp_sansio.captures.errors import LocationError
+from amqp_sansio.captures.locations import local
 from amqp_sansio.conversation.address import Address, without_password
 from amqp_sansio.errors import AddressError
 from amqp_sansio.spark.errors import LiveSetupError
@@ -180,16 +182,17 @@ def _short(name: str, text: str | None) -> str | None:
 
 
 def _local(name: str, text: str, instead: str | None = None) -> Path:
-    scheme, colon, rest = text.partition(":")
-    if not colon or "/" in scheme:
-        try:
-            return Path(text).expanduser().absolute()
-        except RuntimeError as error:
-            raise LiveSetupError(f"option {name}: {text}: {error}") from None
-    if scheme == "file":
-        return Path("/" + rest.lstrip("/"))
-    told = f"; give option {instead}" if instead else ""
-    raise LiveSetupError(f"option {name} is a folder of a file system, not {text!r}{told}")
+    try:
+        here = None if text.lower().startswith("dbfs:") else local(text)  # it has no locks, and its renames are copies
+    except LocationError:
+        here = None
+    if here is None:
+        told = f"; give option {instead}" if instead else ""
+        raise LiveSetupError(f"option {name} is a folder of a file system, not {without_password(text)!r}{told}")
+    try:
+        return Path(here).expanduser().absolute()
+    except RuntimeError as error:
+        raise LiveSetupError(f"option {name}: {text}: {error}") from None
 
 
 class _Given:
