@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
+from types import MappingProxyType
 
 import pytest
 from tests.builds import wrong_type
@@ -49,6 +50,13 @@ def test_default_mapping() -> None:
     assert encode_value({"a": 1}) == encode_value(Map({"a": 1}))  # type: ignore[arg-type]  # plain dicts are taken, too
     assert encode_value([1, "a"]) == encode_value(List([1, "a"]))  # type: ignore[arg-type]
     assert encode_value((1, "a")) == encode_value(List([1, "a"]))  # type: ignore[arg-type]
+
+
+def test_any_mapping_is_written_as_a_map() -> None:
+    """A mapping of a class that is neither dict nor Map is written as a dict of its entries is."""
+    every: list[dict[str, Value]] = [{}, {"a": 1, "b": "text"}, {"c": v.Uint8(7)}]
+    for entries in every:
+        assert encode_map(MappingProxyType(entries)) == encode_map(entries)
 
 
 REFUSED: list[tuple[Value, str, str]] = [

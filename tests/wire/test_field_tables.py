@@ -232,6 +232,16 @@ def refusal(profile: TableProfile, octets: bytes) -> DecodeError | None:
     return None
 
 
+def test_the_reader_tells_that_the_size_of_a_short_text_is_missing() -> None:
+    """Its size is the one octet behind the letter, which may not be taken from behind the table."""
+    profile = PROFILES["0-9-1"]
+    octets = sized(b"\x01ks")
+    for behind in (b"", b"\0"):
+        with pytest.raises(DecodeError, match="its size takes 1 octet, 0 are left") as raised:
+            profile.read(octets + behind, 0, len(octets))
+        assert (raised.value.what, raised.value.octet) == ("table['k']", len(octets))
+
+
 NATIVES: list[tuple[object, bytes]] = [
     (True, b"t\x01"),
     (7, b"I\0\0\0\x07"),

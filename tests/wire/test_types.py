@@ -174,6 +174,21 @@ def test_no_prefix_decodes(value: Value) -> None:
             decode_value(code, octets[:length], 0, length)
 
 
+@pytest.mark.parametrize(
+    ("code", "octets", "rule"),
+    [
+        (0x95, b"\0\5ab", "needs 5 octets, 2 are left"),
+        (0x85, b"\5ab", "needs 5 octets, 2 are left"),
+        (0x95, b"\0\5", "needs 5 octets, 0 are left"),
+        (0xA0, b"\0\0\0", "its length takes 4 octets, 3 are left"),
+    ],
+)
+def test_an_error_tells_how_many_octets_a_value_needs_and_how_many_are_left(code: int, octets: bytes, rule: str) -> None:
+    assert wrong(code, octets).rule == rule
+    with pytest.raises(DecodeError, match=rule):
+        decode_value(code, octets + b"of the next", 0, len(octets))
+
+
 @pytest.mark.parametrize("code", [0xB0, 0xBF, 0xE0, 0xEF])
 def test_codes_of_no_width(code: int) -> None:
     """The nibbles B and E say no width, so what follows cannot be passed over."""

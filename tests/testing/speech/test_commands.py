@@ -27,6 +27,16 @@ def test_what_is_deleted_was_declared() -> None:
     assert [type(step.said) for step in voice.say("client:exchange.bound")] == [exchange.Bound]
 
 
+def test_what_exists_is_not_declared_again() -> None:
+    """What was declared or bound, by the word itself or for another one, exists until it is deleted."""
+    words = [f"client:exchange.{verb}" for verb in ("bind", "bind", "unbind", "declare", "delete", "bind")]
+    said = spoken(PARTS["exchange"], words).said
+    assert [step.verb for step in said] == [
+        "queue.declare", "exchange.declare", "exchange.bind", "exchange.bind", "exchange.unbind",
+        "exchange.declare", "exchange.delete", "exchange.declare", "exchange.bind",
+    ]  # fmt: skip
+
+
 def test_branches_are_suspended_and_resumed_by_name() -> None:
     words = ["client:dtx.select", "client:dtx.start", "client:dtx.end suspend of the associated xid", "client:dtx.start"]
     words += ["client:dtx.end of the associated xid", "client:dtx.start resume of a suspended xid"]

@@ -48,6 +48,12 @@ def test_a_conversation_is_read_and_heard() -> None:
     assert said != TRANSFER
 
 
+def test_the_line_of_an_opening_tells_the_channel_of_the_session_and_the_commands() -> None:
+    opened = "the connection is opened, a session is attached on channel 1"
+    assert spoken(PARTS["exchange"], ["client:exchange.bound"]).lines[0] == f"(12 steps: {opened})"
+    assert spoken(PARTS["tx"], ["client:tx.select"]).lines[0] == f"(13 steps: {opened}, then queue.declare)"
+
+
 def test_octets_are_a_protocol_header_when_they_are_one() -> None:
     assert Step("client", b"12345678").line == "client octets b'12345678'"
     assert Step("client", b"AMQP").line == "client octets b'AMQP'"

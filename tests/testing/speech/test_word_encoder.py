@@ -7,10 +7,11 @@ import pytest
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import queue
 from amqp_sansio.spec import session as s
+from amqp_sansio.spec.codes import DetachCode
 from amqp_sansio.spec.execution import Result, Sync
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.word_encoder import ConnectionVoice, Setting, StreamVoice, Voice, speaker_of
+from amqp_sansio.testing.speech.word_encoder import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice, speaker_of
 
 
 def test_results_and_completions_are_owed() -> None:
@@ -51,6 +52,19 @@ def test_a_word_that_there_is_not() -> None:
     with pytest.raises(KeyError):
         StreamVoice(Setting()).say("client:nonsense")
     assert Voice(Setting()).hear(Step("client", Sync(), 1)) is None
+
+
+def test_a_detached_tells_whether_it_refuses_the_attach_or_answers_the_detach() -> None:
+    voice = AttachmentVoice(Setting())
+    for asked, code in (
+        ("attach", DetachCode.SESSION_BUSY),
+        ("detach", DetachCode.NORMAL),
+        ("attach", DetachCode.SESSION_BUSY),
+    ):
+        for step in voice.say(f"client:session.{asked}"):
+            voice.told(step)
+        (answer,) = voice.say("server:session.detached")
+        assert answer.said == s.Detached(b"s", code)
 
 
 def test_any_command_is_one_word_of_the_stream() -> None:
