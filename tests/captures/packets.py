@@ -15,7 +15,7 @@ from amqp_sansio.captures.flows import address
 from amqp_sansio.captures.layers import FRAGMENT, LINKS, tcp_in
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.splits import NO_TIME
+from amqp_sansio.captures.walk import NO_TIME
 
 Row = dict[str, object]
 

@@ -11,7 +11,8 @@ import pytest
 from tests.captures import build
 
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.splits import LEAST_SPLIT_OCTETS, NO_TIME, Split, SplitError, over_split, reindexed, splits
+from amqp_sansio.captures.splits import LEAST_SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
+from amqp_sansio.captures.walk import NO_TIME
 
 MADE = build.records(build.conversation([b"x" * 300] * 400).segments)
 

@@ -16,14 +16,12 @@ from typing import Final, NamedTuple
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import is_remote, size_of
 from amqp_sansio.captures.reader import Stretch, beginning, mapped, over_file, over_map
-from amqp_sansio.captures.walk import Walk
+from amqp_sansio.captures.walk import NO_TIME, Walk
 
 SPLIT_OCTETS: Final = 32 * 1024 * 1024
 """Default octets of a split."""
 LEAST_SPLIT_OCTETS: Final = 4096
 """The smallest size of a split."""
-NO_TIME: Final = -(2**62)
-"""Earlier than any packet, in ns since 1970 UTC."""
 
 INDEX: Final = "read it with an exact index (resync off)"
 """The remedy for a SplitError, which ends its text."""

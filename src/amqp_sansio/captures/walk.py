@@ -15,6 +15,9 @@ MAX_PACKET_OCTETS: Final = 1024 * 1024
 """The most octets of one captured packet.  Larger is damage: tools cut at 262144, and the largest IP packets stay below
 600000."""
 
+NO_TIME: Final = -(2**62)
+"""Earlier than any packet, in ns since 1970 UTC."""
+
 Warn: TypeAlias = Callable[[str], None]
 """Takes one sentence about an oddity that does not stop the reading."""
 

@@ -11,8 +11,7 @@ import pyarrow as pa
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.layers import FRAGMENT, LINKS, host, tcp_in
 from amqp_sansio.captures.reader import read_packets
-from amqp_sansio.captures.splits import NO_TIME
-from amqp_sansio.captures.walk import Packet
+from amqp_sansio.captures.walk import NO_TIME, Packet
 
 Row = dict[str, Any]
 SIX = 0x9E3779B97F4A7C15

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from amqp_sansio.captures.pcap import RECORD_OCTETS, PcapWalk
 from amqp_sansio.captures.pcapng import ENHANCED_PACKET, FIXED, OLD_PACKET, SIMPLE_PACKET, UNDESCRIBED, Interface, PcapngWalk
-from amqp_sansio.captures.splits import NO_TIME
-from amqp_sansio.captures.walk import MAX_PACKET_OCTETS, Octets, Walk
+from amqp_sansio.captures.walk import MAX_PACKET_OCTETS, NO_TIME, Octets, Walk
 
 Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]

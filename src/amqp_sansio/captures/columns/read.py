@@ -14,8 +14,9 @@ from amqp_sansio.captures.columns.batch import Parsed, note_batch
 from amqp_sansio.captures.columns.heads import records
 from amqp_sansio.captures.layers import LeftOut
 from amqp_sansio.captures.reader import Stretch
-from amqp_sansio.captures.splits import NO_TIME, SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
+from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
 from amqp_sansio.captures.tables import PACKETS, Column
+from amqp_sansio.captures.walk import NO_TIME
 
 OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "=": pc.equal,
