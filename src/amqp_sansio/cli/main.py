@@ -127,16 +127,16 @@ The tables judge AMQP 0-10. They list a connection in another version, and say t
 it."""
 
 _WATCH: Final = """\
-Turn capture files into tables as they are written to a folder (as tcpdump -C or -G does it), each record exactly once, whatever
-is killed in between. SIGINT and SIGTERM stop it after the current batch. --once reads what is there, adds the rows of
-connections that are still open, and exits: it completes the tables after a stop."""
+Turn capture files into tables while something, such as tcpdump -C or -G, writes them to a folder. It counts each packet exactly
+once, even if it is killed and started again with the same --checkpoint. SIGINT and SIGTERM stop it after the current batch.
+--once reads what is there, adds the rows of connections that are still open, and exits: it completes the tables after a stop."""
 
 _TABLES_MORE: Final = """\
 JSON (--json): one object with out, tables (rows of each), findings (rows of violations by level), damage (capture, offset,
 text), files, octets, seconds, and, if there are any, early (deliveries before their publication, by the recorded times) and
 late (files of a stream that came too late).
 
-exit status: 0 done; 2 nothing was published, or a capture could be read in part only (level damage in violations)"""
+exit status: 0 done; 2 nothing was published, or a capture could be read only in part (level damage in violations)"""
 
 _REPORT: Final = """\
 Make one HTML page of tables or captures: what went wrong, the conversation around each violation, latencies, credit, what is in
@@ -236,7 +236,7 @@ def _add_ports(verb: argparse.ArgumentParser) -> None:
 
 def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
     from amqp_sansio.cli.compact import add_file_size
-    from amqp_sansio.cli.pipeline import MASTERS, add_arguments, add_broker, hours, named_place, setting
+    from amqp_sansio.cli.pipeline import ANY_MASTER, MASTERS, add_arguments, add_broker, hours, named_place, setting
 
     for name, short, long in (
         ("analyze", "turn captures of any size into tables", _ANALYZE),
@@ -253,26 +253,26 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
                 choices=("local", "spark"),
             )
         else:
-            argument(verb, "folder", "DIR", "folder of the capture files; the newest one is read once there is a newer one")
-            argument(verb, "--checkpoint", "DIR", "where the stream remembers its progress", required=True, type=named_place)
+            argument(verb, "folder", "DIR", "folder of the capture files; --closed tells which of them it reads")
+            argument(verb, "--checkpoint", "DIR", "folder for its progress; with the same one it continues there", required=True, type=named_place)
             flag(verb, "--once", "read what is there and exit")
             argument(
                 verb,
                 "--closed",
                 None,
-                "when nobody writes to a file any more: there is a newer one (newest), NAME.done is beside it (done), it "
-                "exists (all); newest, with --once all but for a file that grows",
+                "which files are complete, so that it reads them: all but the last one by name (newest), those with a file NAME.done "
+                "beside them (done), or every file (all); newest, but with --once all, unless one is still growing",
                 choices=("newest", "done", "all"),
             )
             argument(
                 verb,
                 "--idle-hours",
                 "H",
-                "forget the state of connections of which nothing was captured for H hours: they count as over (24; 0: never)",
+                "take a connection as over, and forget its state, when nothing was captured of it for H hours (24; 0: never)",
                 type=hours,
             )
         _add_ports(verb)
-        add_arguments(verb)
+        add_arguments(verb, ANY_MASTER if name == "analyze" else MASTERS)
         if name == "analyze":
             add_file_size(verb)
     small = verbs.add_parser("compact", help="merge small files of tables", description=_COMPACT, epilog=_COMPACT_MORE)
@@ -293,7 +293,7 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
     _add_ports(page)
     add_broker(page)
     look = verbs.add_parser("doctor", help="check whether the pipeline can run here", description=_DOCTOR)
-    argument(look, "--master", "URL", f"where Spark would run (local[*]): {MASTERS}", default="local[*]")
+    argument(look, "--master", "URL", f"where Spark would run (local[*]): {ANY_MASTER}", default="local[*]")
     repeated(look, "--conf", "NAME=VALUE", "a setting for Spark", type=setting, dest="conf")
 
 

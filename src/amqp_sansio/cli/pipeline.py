@@ -26,7 +26,8 @@ MOST_OF_A_BODY: Final = 65536
 """The most octets of a body that may be kept in a table."""
 ALL_CORES: Final = "local[*]"
 """The default master of Spark."""
-MASTERS: Final = "local[*] (this machine), spark://host:port, yarn, k8s://..., or sc://host:port for Spark Connect"
+MASTERS: Final = "local[*] (this machine), spark://host:port, yarn, or k8s://..."
+ANY_MASTER: Final = f"{MASTERS}; or sc://host:port for Spark Connect"
 
 
 def tables(text: str) -> tuple[str, ...]:
@@ -66,20 +67,20 @@ def named_place(text: str) -> str:
     return text
 
 
-def add_arguments(verb: argparse.ArgumentParser) -> None:
-    """Adds the arguments of both `analyze` and `watch`."""
+def add_arguments(verb: argparse.ArgumentParser, masters: str) -> None:
+    """Adds the arguments of both `analyze` and `watch`; `masters` lists where Spark may run for the verb."""
     argument(verb, "--out", "DIR", "folder for the tables: a path, file:, s3: or s3a:", required=True, type=named_place)
     add_broker(verb)
-    argument(verb, "--master", "URL", f"where Spark runs: {MASTERS}")
+    argument(verb, "--master", "URL", f"where Spark runs: {masters}")
     argument(
         verb,
         "--tables",
         "NAMES",
-        f"tables between commas, or all ({', '.join(DEFAULT_TABLES)}); frames only if you ask for it",
+        f"names of tables, separated by commas, or all, which adds frames ({', '.join(DEFAULT_TABLES)})",
         type=tables,
     )
     argument(
-        verb, "--payload", "none|head:N", "how many octets of each body to keep in messages (none)", type=payload, default=0
+        verb, "--payload", "none|head:N", "how many octets of each body to keep in the table messages (none)", type=payload, default=0
     )
     flag(verb, "--strict", "also report where deployed peers differ from the letter of the specification")
     repeated(verb, "--conf", "NAME=VALUE", "a setting for Spark", type=setting, dest="conf")
@@ -92,7 +93,7 @@ def add_broker(verb: argparse.ArgumentParser) -> None:
         verb,
         "--broker",
         "NAME|ADDRESS:PORT=NAME",
-        "a name for every broker, or for the one at an address, which may be repeated (address and port are the name)",
+        "a name for every broker, or for the broker at ADDRESS:PORT; may be repeated (its address and port)",
         type=_broker,
         dest="broker",
     )
