@@ -54,7 +54,7 @@ def test_a_cancel_of_the_server_may_cross_one_of_the_client() -> None:
     assert book.taken(A)
 
 
-def test_each_change_of_who_has_a_tag_is_counted() -> None:
+def test_changes_counts_each_change_of_the_holder_of_a_tag() -> None:
     """What somebody knows of a consumer holds as long as `changes` does."""
     book, seen = ConsumerTags(False), [0]
     for change in (

@@ -42,8 +42,8 @@ exit status: 0 a signal ended it; 1 something else stopped it, such as a full di
 
 _PASSWD: Final = """\
 Put a user into a file of password verifiers, or give the user another password. It creates the file if it is missing. At a
-terminal it asks for the password, else it reads the first line of stdin. The file never holds the password, only a salted scrypt key and,
-if the password is plain ASCII, the keys of SCRAM-SHA-256.
+terminal it asks for the password, else it reads the first line of stdin. The file never holds the password, only a salted
+scrypt key and, if the password is plain ASCII, the keys of SCRAM-SHA-256.
 
 exit status: 0 done; 2 failed, and the file is as before"""
 
@@ -119,7 +119,7 @@ def add_verbs(verbs: _Verbs) -> None:
     argument(verb, "file", "FILE", "the file")
     argument(verb, "user", "USER", "the user's name")
     flag(verb, "--delete", "remove the user")
-    argument(verb, "--groups", "A,B", 'set only the groups of an existing user ("": none); the rules of `serve --allow` may name them')
+    argument(verb, "--groups", "A,B", 'set the groups of an existing user ("": none), for `serve --allow`')
     _add_rules(_verb(verbs, "rules", "explain what a file of rules allows", _RULES, _RULES_MORE))
     verb = _verb(verbs, "store", "check, copy or compact the store of a broker", _STORE, _STORE_MORE)
     argument(verb, "action", f"{{{','.join(ACTIONS)}}}", "what to do", choices=ACTIONS)

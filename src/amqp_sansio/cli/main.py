@@ -127,9 +127,9 @@ The tables judge AMQP 0-10. They list a connection in another version, and say t
 it."""
 
 _WATCH: Final = """\
-Turn capture files into tables while something, such as tcpdump -C or -G, writes them to a folder. It counts each packet exactly
-once, even if it is killed and started again with the same --checkpoint. SIGINT and SIGTERM stop it after the current batch.
---once reads what is there, adds the rows of connections that are still open, and exits: it completes the tables after a stop."""
+Turn capture files into tables while something, such as tcpdump -C or -G, writes them to a folder. It counts each packet once,
+even if it is killed and started again with the same --checkpoint. SIGINT and SIGTERM stop it after the current batch. --once
+reads what is there, adds the rows of connections that are still open, and exits: it completes the tables after a stop."""
 
 _TABLES_MORE: Final = """\
 JSON (--json): one object with out, tables (rows of each), findings (rows of violations by level), damage (capture, offset,
@@ -254,14 +254,16 @@ def _add_pipeline(verbs: argparse._SubParsersAction[Parser]) -> None:
             )
         else:
             argument(verb, "folder", "DIR", "folder of the capture files; --closed tells which of them it reads")
-            argument(verb, "--checkpoint", "DIR", "folder for its progress; with the same one it continues there", required=True, type=named_place)
+            argument(
+                verb, "--checkpoint", "DIR", "folder for its progress, from which it continues", required=True, type=named_place
+            )
             flag(verb, "--once", "read what is there and exit")
             argument(
                 verb,
                 "--closed",
                 None,
-                "which files are complete, so that it reads them: all but the last one by name (newest), those with a file NAME.done "
-                "beside them (done), or every file (all); newest, but with --once all, unless one is still growing",
+                "which files are complete, so that it reads them: all but the last one by name (newest), those with a file "
+                "NAME.done beside them (done), or every file (all); newest, but with --once all, unless one is still growing",
                 choices=("newest", "done", "all"),
             )
             argument(

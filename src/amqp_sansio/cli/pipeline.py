@@ -80,7 +80,12 @@ def add_arguments(verb: argparse.ArgumentParser, masters: str) -> None:
         type=tables,
     )
     argument(
-        verb, "--payload", "none|head:N", "how many octets of each body to keep in the table messages (none)", type=payload, default=0
+        verb,
+        "--payload",
+        "none|head:N",
+        "how many octets of each body to keep in the table messages (none)",
+        type=payload,
+        default=0,
     )
     flag(verb, "--strict", "also report where deployed peers differ from the letter of the specification")
     repeated(verb, "--conf", "NAME=VALUE", "a setting for Spark", type=setting, dest="conf")
