@@ -18,6 +18,12 @@ def test_the_story_is_counted(tmp_path: Path) -> None:
     assert seen.clients.top(1) == [("c", 300, 0)]
 
 
+def test_the_report_counts_the_ids_of_a_range_that_wraps(tmp_path: Path) -> None:
+    wrapping = [{"first": 2**32 - 3, "last": 0}, {"first": 2, "last": 3}]
+    write_table(tmp_path, "sessions", [{"connection": 1, "in_doubt_by_client": wrapping, "in_doubt": 6}])
+    assert Overview(Folder(str(tmp_path))).publishes_in_doubt == 6
+
+
 def test_long_lists_are_cut_and_the_first_of_each_rule_is_drawn(tmp_path: Path) -> None:
     many = [{"connection": 1, "level": "violation", "rule": "often", "direction": "C", "ts_ns": START + n} for n in range(500)]
     rare = {"connection": 1, "level": "violation", "rule": "rare", "direction": "S", "ts_ns": START + 900}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from amqp_sansio.captures.replay.doubt import DECIDED, LAST, BranchSaid, branches_in_doubt
+from amqp_sansio.captures.replay.doubt import DECIDED, LAST, BranchSaid, branches_in_doubt, ids_in
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.report.bins import HeaviestKeys, first, rank
 from amqp_sansio.report.folder import Folder
@@ -194,7 +194,7 @@ class Overview:
 
 
 def _ids(ranges: list[dict[str, int]] | None) -> int:
-    return sum([each["last"] - each["first"] + 1 for each in ranges or ()])
+    return ids_in([(each["first"], each["last"]) for each in ranges or ()])
 
 
 def _branch_said(row: dict[str, Any]) -> BranchSaid:

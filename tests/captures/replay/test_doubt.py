@@ -30,6 +30,13 @@ def test_rows_are_counted_once() -> None:
     assert doubt.with_(doubt).publishes == 6
 
 
+def test_doubt_counts_the_ids_of_a_range_that_wraps() -> None:
+    rows = Rows()
+    wrapping = row(SESSIONS, in_doubt_by_client=((2**32 - 3, 0), (2, 3)), in_doubt_by_server=((2**32 - 2, 1),))
+    rows.by_table["sessions"].append(wrapping)
+    assert Doubt().grown(rows, "b") == Doubt(6, 4)
+
+
 @pytest.mark.parametrize(
     ("broker", "xid", "last", "left"),
     [("b", "x", 9, 0), ("b", "x", 5, 0), ("b", "x", 4, 1), ("c", "x", 9, 1), ("b", "y", 9, 1)],

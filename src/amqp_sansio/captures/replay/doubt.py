@@ -7,12 +7,13 @@ or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import add
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.replay.rows import Rows, place
 from amqp_sansio.captures.tables import DTX, SESSIONS, TRANSACTIONS
+from amqp_sansio.kernel.serials import MODULUS
 
 DECIDED: Final = ("committed", "rolled-back", "read-only", "timed-out", "forgotten")
 """Outcomes of a branch that need no further decision."""
@@ -74,8 +75,13 @@ class Doubt(NamedTuple):
         return Doubt(*map(add, self, other))
 
 
+def ids_in(ranges: Iterable[Sequence[int]]) -> int:
+    """Counts the ids in ranges (first, last), one of which may wrap: from a high id over 0 to a low one."""
+    return sum([(last - first) % MODULUS + 1 for first, last in ranges])
+
+
 def _count(ranges: object) -> int:
-    return sum([high - low + 1 for low, high in ranges]) if isinstance(ranges, tuple | list) else 0
+    return ids_in(ranges) if isinstance(ranges, tuple | list) else 0
 
 
 def branches_in_doubt(said: Iterable[BranchSaid]) -> set[tuple[str, str]]:
