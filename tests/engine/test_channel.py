@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.carriers import BareCarrier, Wire
+from tests.carriers import BareCarrier, Wire, attached_session
 from tests.subscribing import subscribed
 
 from amqp_sansio.config import Profile
@@ -472,6 +472,19 @@ def attached(channels: Channels, number: int, name: bytes) -> Session:
     session.attach()
     channel.receive_control(Attached(name), 0)
     return session
+
+
+def test_sessions_with_something_to_write_wake_their_connection_once() -> None:
+    carrier, session = attached_session("server")
+    woken: list[bool] = []
+    carrier._wake = lambda: woken.append(True)
+    carrier.channels.touch(session)
+    carrier.channels.touch(session)
+    assert woken == [True]
+    carrier.channels.flush()
+    carrier.take()
+    carrier.channels.touch(session)
+    assert len(woken) == 2
 
 
 def test_the_lowest_free_one_from_1_on_and_0_at_last() -> None:

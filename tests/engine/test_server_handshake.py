@@ -397,6 +397,14 @@ def test_the_security_layer_begins_behind_open_inbound_and_behind_open_ok_outbou
         peer.connection.take_unread()
 
 
+def test_the_octets_behind_the_layer_are_given_only_where_it_begins() -> None:
+    peer = peer_of(ServerConfig(mechanisms=[WrappingMechanism()]))
+    peer.say(HEADER, StartOk({}, "WRAP", b"", "en_US"), TuneOk(0, 0, 0), Open(""))
+    assert list(peer.connection.events()) == []
+    with pytest.raises(LocalProtocolError, match="only where an inbound security layer begins"):
+        peer.connection.take_unread()
+
+
 def deferring(good: str) -> tuple[ScriptedPeer, list[Event]]:
     config = ServerConfig(mechanisms=(PlainServer(lambda user, password: password == good, slow=True),))
     peer = ScriptedPeer(ServerConnection(config))

@@ -67,6 +67,13 @@ def test_telling_a_later_moment_again_and_again_costs_no_memory() -> None:
     assert len(agenda._heap) == 1
 
 
+def test_telling_an_earlier_moment_again_and_again_costs_no_memory() -> None:
+    agenda: Agenda[str] = Agenda()
+    for moment in range(1000):
+        agenda.note("a", -moment)
+    assert len(agenda._heap) <= 2 * FEW
+
+
 def test_what_was_forgotten_costs_no_memory_however_late_its_moment_is() -> None:
     """A session that is kept for years, resumed, and ended: nothing must hold on to it."""
     agenda: Agenda[str] = Agenda()

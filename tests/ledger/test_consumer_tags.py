@@ -110,6 +110,14 @@ def test_of_several_without_a_name_the_oldest_of_a_class_is_the_first_to_get() -
     assert [book.bound(0) for _ in range(5)] == [True, True, True, True, False]
 
 
+def test_of_two_alike_without_a_name_one_still_waits_when_the_other_has_its_tag() -> None:
+    book = ConsumerTags(False)
+    for _ in range(2):
+        book.consume(("basic", ""), False, waits=True)
+    book.started(("basic", "first"), named=False, settled=False)
+    assert (book.settled(("basic", "any")), book.held) == (False, 2)
+
+
 # Whoever asks for many without a name, and delivers to nobody or answers others first, makes linear cost.
 @pytest.mark.parametrize("answered", [False, True])
 def test_many_without_a_name_cost_linear(answered: bool) -> None:
@@ -181,8 +189,17 @@ def test_what_the_server_cancels_is_gone() -> None:
     assert leaving.answered()
 
 
-def test_cancels_beyond_the_most_share_one_entry_which_must_be_settled_if_any_of_them_must() -> None:
-    leaving, settled = Leaving(), [number < MOST + 5 for number in range(3 * MOST)]
+def test_what_the_server_cancels_leaves_the_answers_that_the_client_waits_for() -> None:
+    leaving = Leaving()
+    leaving.cancel(False, waits=True)
+    leaving.cancel(None, waits=True)
+    leaving.revoke()
+    assert [leaving.answered(), leaving.answered()] == [False, True]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_cancels_beyond_the_most_share_one_entry_which_must_be_settled_if_any_of_them_must(first: bool) -> None:
+    leaving, settled = Leaving(), [first is (number < MOST + 5) for number in range(3 * MOST)]
     for each in settled:
         leaving.cancel(each, waits=True)
     assert len(leaving._cancels) <= MOST
@@ -190,7 +207,7 @@ def test_cancels_beyond_the_most_share_one_entry_which_must_be_settled_if_any_of
     for _ in settled[1:]:
         assert not leaving.answered()
         found.append(leaving.settled)
-    assert found == [number < MOST - 2 for number in range(3 * MOST - 1)]
+    assert found == [first and number < MOST - 2 for number in range(3 * MOST - 1)]
     assert leaving.answered()
 
 

@@ -48,6 +48,17 @@ def test_either_side_closes_and_says_why(dialect: object, who: str) -> None:
     assert stage.violations == []
 
 
+def test_the_answer_to_our_close_leaves_no_method_in_doubt() -> None:
+    """The other side has handled all that was sent before the close."""
+    stage = Stage()
+    client, _ = stage.open()
+    client.publish("", "q", b"m")
+    client.close()
+    stage.run()
+    (closed,) = [each for each in stage.client_events if isinstance(each, ChannelClosed)]
+    assert (closed.origin, closed.concerned, closed.in_doubt) == (Origin.LOCAL, RangeSet(), RangeSet())
+
+
 def test_no_wait_has_two_spellings() -> None:
     assert waits(basic.Consume("q"))
     assert not waits(basic.Consume("q", no_wait=True))

@@ -276,7 +276,6 @@ class Channels(Endpoints):
             del self.used[channel.number]
             if self._reader is not None:
                 self._reader.unlearn()
-            self._requests.pop(channel.number, None)
             if channel.number not in self._aside:
                 self._free.add(channel.number)
 
