@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable
 from decimal import Decimal
+from enum import IntEnum
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pytest
 from tests.builds import wrong_type
@@ -17,6 +20,7 @@ from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo
 from amqp_sansio.spec.values import Array, List, Map, Value
 from amqp_sansio.wire.encoding import (
+    SHORT,
     encode_array,
     encode_list,
     encode_map,
@@ -57,6 +61,51 @@ def test_any_mapping_is_written_as_a_map() -> None:
     every: list[dict[str, Value]] = [{}, {"a": 1, "b": "text"}, {"c": v.Uint8(7)}]
     for entries in every:
         assert encode_map(MappingProxyType(entries)) == encode_map(entries)
+
+
+class Name(str):
+    __slots__ = ()
+
+
+class Price(Decimal):
+    __slots__ = ()
+
+
+class Key(uuid.UUID):
+    __slots__ = ()
+
+
+class Weight(float):
+    __slots__ = ()
+
+
+class Month(IntEnum):
+    MAY = 5
+
+
+class Row(NamedTuple):
+    first: int
+
+
+@pytest.mark.parametrize(
+    ("own", "plain"),
+    [
+        (Name("n"), "n"), (Price("1.5"), Decimal("1.5")), (Key(int=5), uuid.UUID(int=5)), (Weight(1.5), 1.5), (Month(5), 5),
+        (Row(7), (7,)), (OrderedDict(a=1), {"a": 1}),
+    ],
+)  # fmt: skip
+def test_a_value_of_a_callers_own_class_is_written_as_one_of_the_class_that_it_extends(own: Any, plain: Any) -> None:
+    assert encode_value(own) == encode_value(plain)
+    assert encode_map({"k": own}) == encode_map({"k": plain})
+    assert encode_list([own]) == encode_list([plain])
+
+
+def test_the_encoder_remembers_no_more_than_1024_short_texts() -> None:
+    """Each name that a peer or an application makes up would take memory for good."""
+    for number in range(3000):
+        name = f"name {number}"
+        assert encode_map({name: None}).endswith(bytes([len(name)]) + name.encode() + b"\xf0")
+        assert len(SHORT) <= 1024
 
 
 REFUSED: list[tuple[Value, str, str]] = [

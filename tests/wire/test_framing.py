@@ -63,6 +63,20 @@ def test_a_reader_goes_on_behind_lost_octets(framing: Framing) -> None:
 
 
 @pytest.mark.parametrize("framing", FRAMINGS)
+def test_a_reader_that_lost_its_place_counts_the_octets_that_arrive_and_those_that_are_lost(framing: Framing) -> None:
+    """Behind a frame without an end it reads nothing more, but still tells how far the stream has come."""
+    reader = framing.reader(DEFAULT_LIMITS, 4096, strict=True, carries=lambda *_: False, offset=8, opening=False)
+    reader.receive(b"\xff" * 20)
+    assert isinstance(reader.next(), Malformed)
+    assert reader.dead
+    reader.lost(100)
+    reader.receive(b"\xff" * 7)
+    reader.lost(3)
+    assert reader.received == 8 + 20 + 100 + 7 + 3
+    assert reader.next() is None
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
 def test_a_control_of_the_connection_is_read_as_its_own(framing: Framing) -> None:
     """In every framing: in one frame, with no more than its overhead, known as the connection's own by who reads it."""
     frame = framing.own(control(framing), 4096)

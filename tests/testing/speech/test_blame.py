@@ -11,6 +11,7 @@ from amqp_sansio.events import CommandSeen
 from amqp_sansio.spec.execution import Exception_
 from amqp_sansio.testing.speech.blame import ObserverPair, Trespass, blamed, illegal, nearly, spoken, trespassed, trespasses
 from amqp_sansio.testing.speech.parts import PARTS
+from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.word_encoder import Setting
 
 
@@ -42,6 +43,16 @@ def test_the_first_of_several_is_reported() -> None:
     found = blamed(said)
     assert found is not None
     assert found[0] == len(said) - 2
+
+
+def test_a_step_that_breaks_two_rules_is_refused_with_the_codes_of_the_first() -> None:
+    said = spoken(PARTS["tx"], ["client:tx.commit"])
+    commit = said[-1].octets
+    for behind in (commit, b"\x03\x01\x00\x0d\x00\x01\x00\x01\x00\x00\x00\x00x"):
+        found = blamed([*said[:-1], Step("client", commit + behind)])
+        assert found is not None
+        assert found[1].rule == "tx.commit.select-required"
+        assert found[1].codes == {409, 503}
 
 
 def test_octets_of_nobody_we_know() -> None:
