@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from tests.engine.overheard import ATTACH, observe, opening
 
 from amqp_sansio.captures.conversation import LocatedEvent, observers
 from amqp_sansio.captures.flows import Listener
@@ -320,6 +321,15 @@ def test_a_header_whose_sizes_are_right_is_read_once_and_remembered_by_the_event
     for header, read in ((good, True), (good, True), (good[:-1] + b"\xff", False), (good[:-2] + b"\x02t", False)):
         seen = CommandSeen(1, b"s", 0, "message.transfer", None, False, b"", header, b"", True)
         assert quick._read_headers(seen, header) is read
+
+
+def test_a_control_of_the_connection_is_on_no_channel() -> None:
+    beyond = control(1, session.Completed(RangeSet([(0, 4)])))
+    found = [each.event for each in observe([*opening(), *ATTACH, ("C", beyond + control(0, Open("x")))], end=False)]
+    assert [(each.rule, each.channel) for each in found if isinstance(each, Violation)] == [
+        ("session.completed.commands", 1),
+        ("connection.sequence", None),
+    ]
 
 
 def test_nothing_is_learned_where_a_state_may_change() -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from tests.engine import overheard
+from tests.engine.overheard import ATTACH, observe, opening, words
 
+from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.session_checker import Witness
 from amqp_sansio.engine.witness import ChannelWitness, CreditWitness, StreamWitness
-from amqp_sansio.events import Violation
+from amqp_sansio.events import CommandSeen, Violation
 from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
@@ -46,6 +50,7 @@ from amqp_sansio.spec.session import (
 )
 from amqp_sansio.spec.tx import Commit, Rollback, Select
 from amqp_sansio.tables.session import FLUSH_EXPECTED
+from amqp_sansio.wire.segments import frame_command
 
 OPENING: tuple[tuple[str, Control], ...] = (
     ("S", Start({}, ("PLAIN",), ("en_US",))),
@@ -897,6 +902,24 @@ def test_a_jump_of_the_command_point_is_a_note() -> None:
     stream.command_point(CommandPoint(0, 5))
     assert rules(findings) == ["session.command-point", "session.command-point.nonzero-offset", "session.command-point"]
     assert stream.next == 1  # the rest of command 0 is announced: it takes no other id
+
+
+def test_behind_lost_octets_of_the_client_nobody_knows_whose_session_a_channel_has() -> None:
+    watch = Observer()
+    observe([*opening(), *ATTACH], watch, end=False)
+    watch.receive_gap("C", 40)
+    found = [each.event for each in observe([("C", overheard.command(Declare("q")) * 5)], watch, end=False)]
+    assert [each.session for each in found if isinstance(each, CommandSeen)] == [None] * 5
+
+
+@pytest.mark.parametrize("broken_off", [True, False])
+def test_a_command_of_the_client_that_was_broken_off_may_have_selected_transactions(broken_off: bool) -> None:
+    frames = frame_command(1, AMQP_0_10.codec.encode_command(Transfer(""), False), b"", b"x" * 3000, 1000)
+    found = words(
+        observe([*opening(), *ATTACH, ("C", (frames[0] if broken_off else b"") + overheard.command(Commit()))], end=False)
+    )
+    assert ("C message.transfer broken" in found) is broken_off
+    assert ("C !tx.commit.select-required" in found) is not broken_off
 
 
 def test_a_gap_moves_the_stream_on() -> None:
