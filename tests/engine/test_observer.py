@@ -737,6 +737,23 @@ def test_it_searches_where_the_dialect_is_known_and_no_header_comes(known: bool,
     assert ear.searching is searching
 
 
+def test_a_side_of_which_nothing_more_can_be_read_counts_as_searching() -> None:
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries)
+    ear.be_opaque("behind a security layer", 8)
+    assert not ear.searching
+    ear.told = True
+    assert ear.searching
+
+
+@pytest.mark.parametrize(("octets", "late"), [(b"GET / HTTP/1.1\r\n", True), (b"\x16\x03\x01\0\x05\x01\0\0\1\0", False)])
+def test_behind_the_middle_of_the_other_side_only_tls_needs_no_frames(octets: bytes, late: bool) -> None:
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries, True)
+    ear.joined = True
+    ear.receive(octets)
+    ear.next()
+    assert ear.late is late
+
+
 CHECKER = Observer()._checker
 
 

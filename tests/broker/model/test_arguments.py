@@ -142,6 +142,7 @@ def test_the_name_of_numbers(value: Value, expected: str | None) -> None:
         ({"x-qpid-fairshare-": 4}, None),
         ({"x-qpid-fairshare--1": 4}, None),
         ({"x-qpid-fairshare": -1}, None),
+        ({"x-qpid-fairshare": 2**32}, None),
         ({"x-qpid-fairshare": "many"}, None),
     ],
 )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 import pytest
 from tests.broker.model.things import Sink, bodies, durable_host, journalled, message, publish, refusal
+from tests.steps import assert_linear
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.journal import BranchEnded, Dequeued, Enqueued, Journal, MessageStored
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import GONE, Intake, QueueEntry
-from amqp_sansio.broker.model.queueing import SLICE
+from amqp_sansio.broker.model.queueing import SLICE, UNDATED
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 
 PERSISTENT = 2
@@ -36,6 +38,19 @@ def taken(host: VirtualHost, name: str = "q") -> QueueEntry:
     entry = host.queues[name].take()
     assert entry is not None
     return entry
+
+
+def test_lifetimes_that_wait_for_a_tick_cost_linear() -> None:
+    def prepared(count: int) -> Callable[[], object]:
+        host, sent = VirtualHost(), [message("q") for _ in range(count)]
+
+        def work() -> None:
+            for each in sent:
+                host.begin_ttl(each)
+
+        return work
+
+    assert_linear(prepared, 2 * UNDATED)
 
 
 # --- the journal ----------------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import message, queue, tx
 from amqp_sansio.spec.codes import AcceptMode, AcquireMode, DeliveryMode, ErrorCode, FlowMode
+from amqp_sansio.spec.dtx import RecoverResult, Xid
 from amqp_sansio.spec.message import Acquire, DeliveryProperties, Transfer
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import Value
@@ -65,6 +66,17 @@ def queue_of(broker: Broker, name: str = "q") -> tuple[int, int]:
     """What is available and what is acquired."""
     found = broker.host("").queues[name]
     return found.available, found.acquired
+
+
+def test_a_result_fits_into_a_frame_of_the_connection_that_the_session_is_on() -> None:
+    world = World()
+    client = world.connect(server=attrs.evolve(KEEP, max_frame_size=4096))
+    client.session(b"s", None)
+    world.run()
+    (holder,) = front(world.broker).sessions.values()
+    assert [holder.fits(RecoverResult([Xid(0, b"x" * 60, b"y" * 60)] * many)) for many in (1, 60)] == [True, False]
+    client.cut()
+    assert holder.fits(RecoverResult([Xid(0, b"x" * 60, b"y" * 60)] * 60))
 
 
 def filled(world: World, *texts: bytes) -> tuple[Client, Session]:
