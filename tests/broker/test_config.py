@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from amqp_sansio.broker.access import Rules
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.config import BrokerConfig
@@ -27,6 +28,13 @@ def test_virtual_hosts_are_names() -> None:
     assert BrokerConfig(virtual_hosts=["x" * 255]).virtual_hosts == ("x" * 255,)
     with pytest.raises(EncodeError):
         BrokerConfig(virtual_hosts=("x" * 256,))
+
+
+def test_access_is_rules_or_a_callable() -> None:
+    for right in (Rules(()), lambda *_: True):
+        assert BrokerConfig(access=right).access is right
+    with pytest.raises(EncodeError, match=r"BrokerConfig.access: takes Rules or a callable, not 3"):
+        BrokerConfig(access=3)  # type: ignore[arg-type]
 
 
 def test_the_timeout_of_branches_is_a_setting() -> None:

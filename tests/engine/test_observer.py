@@ -805,6 +805,16 @@ def test_a_later_version_is_refused_by_both_numbers() -> None:
         Observer.restore(((state[0], 4, *state[2:]), records))
 
 
+@pytest.mark.parametrize(("place", "wrong"), [(-1, 5), (-3, ("list",)), (-4, 1), (-6, ("tuple", 1, 2))])
+def test_a_snapshot_whose_parts_are_of_other_kinds_is_refused(place: int, wrong: object) -> None:
+    state, records = Observer().snapshot()
+    assert isinstance(state, tuple)
+    forged = [*state]
+    forged[place] = wrong
+    with pytest.raises(DecodeError):
+        Observer.restore((tuple(forged), records))
+
+
 OCTETS = [
     ("C", build.HEADER), ("S", build.HEADER + build.START), ("C", build.START_OK), ("S", build.TUNE),
     ("C", build.TUNE_OK + build.OPEN), ("S", build.OPEN_OK), ("C", build.ATTACH), ("S", build.ATTACHED),

@@ -323,6 +323,16 @@ def test_a_header_whose_sizes_are_right_is_read_once_and_remembered_by_the_event
         assert quick._read_headers(seen, header) is read
 
 
+def test_the_subscriptions_of_a_channel_are_known_once_it_was_used() -> None:
+    watch = Observer()
+    subscribe = command(1, message.Subscribe("q", "d"))
+    observe([*opening(), *ATTACH, ("C", subscribe)], watch, end=False)
+    found = watch._books(1)
+    assert found is not None
+    assert list(found.entries) == ["d"]
+    assert watch._books(2) is None
+
+
 def test_a_control_of_the_connection_is_on_no_channel() -> None:
     beyond = control(1, session.Completed(RangeSet([(0, 4)])))
     found = [each.event for each in observe([*opening(), *ATTACH, ("C", beyond + control(0, Open("x")))], end=False)]
