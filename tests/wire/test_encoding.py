@@ -27,7 +27,7 @@ from amqp_sansio.wire.encoding import (
     encode_struct32,
     encode_value,
 )
-from amqp_sansio.wire.types import decode_map
+from amqp_sansio.wire.types import decode_map, decode_value
 
 
 def test_default_mapping() -> None:
@@ -238,6 +238,35 @@ def test_maps_in_maps_with_large_numbers_cost_what_they_are() -> None:
         return lambda: encode_map(whole)
 
     assert_linear(prepared, 5)
+
+
+NEST: list[Callable[[Any], Any]] = [
+    lambda x: (x,),
+    lambda x: [x],
+    lambda x: List([x]),
+    lambda x: {"k": x},
+    lambda x: (None, [x]),
+]
+
+
+@pytest.mark.parametrize("nest", NEST, ids=["tuple", "list", "List", "dict", "tuple and list"])
+def test_as_many_values_are_nested_in_one_another_as_a_peer_reads(nest: Callable[[Any], Any]) -> None:
+    """A value of 32 levels comes back as it was; one level more is refused, in whatever it is nested."""
+    levels = 2 if nest is NEST[-1] else 1
+    value: Any = ()
+    for _ in range((32 - 2) // levels):
+        value = nest(value)
+    octets = encode_list([value])
+    assert encode_list([decode_value(0xA9, octets, 0, len(octets))[0][0]]) == octets  # type: ignore[index]
+    with pytest.raises(EncodeError, match="at most 32 values are nested in one another"):
+        encode_list([nest(value)])
+
+
+def test_an_error_names_the_place_in_a_list_in_a_list_whatever_class_the_inner_one_has() -> None:
+    for inner in ((1, v.Uint8(256)), [1, v.Uint8(256)], List([1, v.Uint8(256)])):
+        with pytest.raises(EncodeError) as caught:
+            encode_list([None, None, inner])  # type: ignore[list-item]
+        assert caught.value.what == "list[2]: list[1]: uint8"
 
 
 def structs_in_maps(count: int) -> dict[str, Value]:

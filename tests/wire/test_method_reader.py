@@ -166,7 +166,29 @@ def test_a_content_costs_as_much_as_the_limits_say(limit: str, more: int, piece:
         found += units(read)
     wrong = [unit.rule for unit in found if isinstance(unit, Malformed)]
     assert wrong == ([f"limits.{limit}"] if more > 0 else [])
-    assert isinstance(found[-1], Assembly)
+    assert [unit.channel for unit in found if isinstance(unit, Assembly)] == ([2] if more > 0 else [1, 2])
+
+
+@pytest.mark.parametrize("body", [b"", b"abc" * 9])
+def test_a_content_is_refused_once_whichever_of_its_frames_goes_beyond_the_octets_that_may_be_held(body: bytes) -> None:
+    """What is left of it is passed over, and what comes behind it is read."""
+    content = frame_content(1, PUBLISH, 60, b"\0\0", body, 22)
+    octets = b"".join(content) + frame_method(2, ACK)
+    for held in range(len(PUBLISH), len(PUBLISH) + 14 + len(body)):
+        read = reader(attrs.evolve(DEFAULT_LIMITS, buffered_octets=held))
+        found: list[Assembly | Malformed] = []
+        for at in range(len(octets)):
+            read.receive(octets[at : at + 1])
+            found += units(read)
+        assert [unit.rule if isinstance(unit, Malformed) else unit.channel for unit in found] == ["limits.buffered_octets", 2]
+        assert read.held == 0
+
+
+def test_each_frame_of_a_content_that_no_method_announced_is_named() -> None:
+    found = heard(HEADER + BODY + BODY + frame_method(1, ACK) + BODY)
+    assert [unit.rule if isinstance(unit, Malformed) else unit.kind for unit in found] == [
+        *("content.header-unexpected", "content.body-unexpected", "content.body-unexpected", COMMAND, "content.body-unexpected")
+    ]
 
 
 @pytest.mark.parametrize("size", [4095, 4096, 4097])

@@ -79,6 +79,12 @@ def test_commands_and_headers_are_never_split() -> None:
         frame_command(1, b"", None, b"xx", 12)
 
 
+def test_a_frame_of_thirteen_octets_holds_one_octet_of_a_body_and_a_smaller_one_none() -> None:
+    assert [frame[12:] for frame in frame_command(1, b"", None, b"xyz", 13)] == [b"", b"x", b"y", b"z"]
+    with pytest.raises(EncodeError, match="a frame of 12 octets has no room for a body"):
+        frame_command(1, b"", None, b"x", 12)
+
+
 def test_a_header_that_must_be_passed_on_is_split_when_asked() -> None:
     split = frame_command(1, TRANSFER, bytes(4085), b"b", 4096, split_header=True)
     assert [(f[0], f[1], len(f)) for f in split] == [(0x0B, 1, 21), (0x02, 2, 4096), (0x01, 2, 13), (0x07, 3, 13)]

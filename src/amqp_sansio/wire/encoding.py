@@ -470,7 +470,10 @@ def encode_list(value: Sequence[Value], depth: int = 0) -> bytes:
             parts.append(put_tag_i64(0x31, item))
         elif kind is tuple:
             parts.append(b"\xa9")
-            parts.append(_write(0xA9, item, depth + 1))
+            try:
+                parts.append(_write(0xA9, item, depth + 1))
+            except EncodeError as why:
+                raise _inside(value, f"list[{at}]", why) from None
         elif kind is bool:
             parts.append(b"\x08\1" if item else b"\x08\0")
         elif item is None:
