@@ -51,7 +51,7 @@ class Peer:
         "_identity",
         "_in_turn",
         "_lingered",
-        "_most",
+        "_most_output",
         "_service",
         "_host",
         "_stalled",
@@ -68,19 +68,19 @@ class Peer:
         """Its identity in the model: the owner of queues that are exclusive to the connection."""
         self._broker: Final = broker
         self._config: Final = config
-        self._most: Final = broker.limits.outbox_octets
+        self._most_output: Final = broker.limits.outbox_octets
         self._door: Doorstep | None = Doorstep(config)
         self._connection = self._door.connection
-        self._connection._most_waiting = self._most
+        self._connection._most_waiting = self._most_output
         self._identity: str | None = None
         self._host: VirtualHost | None = None
         """The virtual host that it opened."""
         self._stalled: Final[dict[FrontSubscription, None]] = {}
-        """Consumers that could have had a message if our output had been taken."""
+        """Consumers that missed a message because too much output was pending."""
         self._freed: Final[dict[Holder, None]] = {}
         """Sessions that keep less for replay than before, and for which something waited for that."""
         self._waits = False
-        """Whether its request waits for the journal: none of its octets is read before."""
+        """Whether its request waits for the journal: until then none of its octets is read."""
         self._in_turn = False
         self._eof = False
         self._ended = False
@@ -114,7 +114,7 @@ class Peer:
         assert self._door is not None
         if self._door.passed:
             self._connection = self._door.connection
-            self._connection._most_waiting = self._most
+            self._connection._most_waiting = self._most_output
             self._service = self._broker._serving(self)
             self._door = None
 
@@ -137,7 +137,7 @@ class Peer:
     @property
     def full(self) -> bool:
         """Whether too much output is pending for further deliveries (BrokerLimits.outbox_octets)."""
-        return self._connection.bytes_to_send >= self._most
+        return self._connection.bytes_to_send >= self._most_output
 
     @property
     def writable(self) -> bool:
@@ -188,7 +188,7 @@ class Peer:
         self._connection.close(code, text)
         self._broker._ready[self] = None
         self._broker._agenda.note(self, self._connection.due)
-        if self._connection.eventful:  # before the headers agree it is over at once
+        if self._connection.eventful:  # before both sides have agreed on a protocol header, a close ends it at once
             self._broker._stored(self)
 
     @property
@@ -254,7 +254,7 @@ class Broker:
         self.config: Final = config
         self.limits: Final[BrokerLimits] = config.limits
         self._now: float | None = None
-        self._began = 0.0  # the moment of the first tick, before which everything present then had arrived
+        self._began = 0.0  # the moment of the first tick; what was on the queues then counts as having arrived before it
         self.hints: Final = Hints()
         """Arguments of clients that the broker ignored: `take` them for a log."""
         self._journals: Final = Journal(config.journal)
@@ -267,15 +267,17 @@ class Broker:
         """Sessions that owe accepts or rejects of publishes."""
         self._deletions: Final[list[tuple[Holder, str]]] = []  # sessions to notify of deleted queues
         self._clean = False  # whether a snapshot was taken without connections, and no client has connected since
-        self._opened = 0  # the entry from which on messages of a clean snapshot may have been delivered
+        # The number of the entry `Opened` until it is stored, then 0.  Sessions send nothing before: a restored broker would
+        # not know that their deliveries are redelivered.
+        self._opened_entry = 0
         self._peers: Final[dict[Peer, None]] = {}
         self._connected = 0  # connections so far
         self._turns: Final[deque[Peer]] = deque()
         self._blocked: Final[dict[Peer, None]] = {}  # not read until their octets are taken
         self._ready: dict[Peer, None] = {}
         """The connections that may have octets to send."""
-        self._untold: Final[dict[Peer | Holder, None]] = {}  # need the time: octets came, or a timer is to start
-        self._asked: Final[dict[str, None]] = {}  # virtual hosts that the application may have a reference to
+        self._to_tick: Final[dict[Peer | Holder, None]] = {}  # need the next tick: octets came, or a timer is to start
+        self._referenced: Final[dict[str, None]] = {}  # virtual hosts that `host` has returned: never removed
         for name in config.virtual_hosts or ():
             self._begin_host(name)
         self._guard: Guard | None = None
@@ -318,11 +320,11 @@ class Broker:
         self._connected += 1
         peer = Peer(self, self._connected, attrs.evolve(config, headers="lazy", profile=profile, properties=properties))
         self._peers[peer] = None
-        self._untold[peer] = None
+        self._to_tick[peer] = None
         if self._clean:
             self._clean = False
-            number = self._opened = self._journals.write(Opened(""))
-            self._journals.after(number, lambda: self._open_to_all(number))
+            number = self._opened_entry = self._journals.write(Opened(""))
+            self._journals.after(number, lambda: self._opened_stored(number))
         return peer
 
     def _serving(self, peer: Peer) -> Service:
@@ -337,9 +339,10 @@ class Broker:
         """Returns whether the front can serve: with rules, only one that asks the guard can."""
         return self._guard is None or front.GUARDED
 
-    def _open_to_all(self, number: int) -> None:
-        if self._opened == number:
-            self._opened = 0
+    def _opened_stored(self, number: int) -> None:
+        """Records that this entry `Opened` is stored: deliveries need not wait for it."""
+        if self._opened_entry == number:
+            self._opened_entry = 0
 
     @property
     def peers(self) -> tuple[Peer, ...]:
@@ -374,8 +377,8 @@ class Broker:
         while turns:
             peer = turns.popleft()
             connection = peer._connection
-            if peer._waits or (connection.bytes_to_send >= peer._most and not peer._eof):  # `Peer.held_up` inlined
-                self._rest(peer)
+            if peer._waits or (connection.bytes_to_send >= peer._most_output and not peer._eof):  # `Peer.held_up` inlined
+                self._suspend(peer)
                 continue
             event = connection.next_event()
             if event is None and connection._undecoded:  # others get a turn, even if their octets are not stored yet
@@ -411,11 +414,11 @@ class Broker:
     def _readable(self) -> bool:
         """Whether a connection in turn can be read; drops those before it that cannot."""
         while self._turns and self._turns[0].held_up:
-            self._rest(self._turns.popleft())
+            self._suspend(self._turns.popleft())
         return bool(self._turns)
 
-    def _rest(self, peer: Peer) -> None:
-        """Suspends reading a connection until its output is taken, if there is too much, or the journal is written."""
+    def _suspend(self, peer: Peer) -> None:
+        """Stops reading a connection until its output, if there is too much, was taken or its journal entry stored."""
         peer._in_turn = False
         self._agenda.note(peer, peer._connection.due)
         if peer.full and not peer._eof:
@@ -453,8 +456,8 @@ class Broker:
     # --- notifications from peers and sessions --------------------------------------------------------------------------------
 
     def _stored(self, peer: Peer) -> None:
-        """Records that the connection has octets to read, or EOF."""
-        self._untold[peer] = None
+        """Records that the connection has octets to read, or the end of them."""
+        self._to_tick[peer] = None
         self._in_turn(peer)
 
     def _in_turn(self, peer: Peer) -> None:
@@ -490,13 +493,13 @@ class Broker:
         self._agenda.forget(peer)
         self._ready[peer] = None
         if peer._connection.lingers:
-            self._untold[peer] = None
+            self._to_tick[peer] = None
         else:
-            self._untold.pop(peer, None)
+            self._to_tick.pop(peer, None)
 
     def _keep(self, holder: Holder) -> None:
         """Keeps a holder without a connection: its timeout starts."""
-        self._untold[holder] = None
+        self._to_tick[holder] = None
 
     # --- virtual hosts ----------------------------------------------------------------------------------------------------
 
@@ -513,7 +516,7 @@ class Broker:
         if host is not None or not self.exists(name):
             return host
         if len(self._hosts) >= self.limits.virtual_hosts:
-            for idle in [each for each, kept in self._hosts.items() if kept.empty and each not in self._asked]:
+            for idle in [each for each, kept in self._hosts.items() if kept.empty and each not in self._referenced]:
                 del self._hosts[idle]
         return self._begin_host(name) if len(self._hosts) < self.limits.virtual_hosts else None
 
@@ -542,7 +545,7 @@ class Broker:
                 legal = tuple([repr(each) for each in hosts])
                 raise LocalProtocolError(f"host({name!r})", "no such virtual host", legal, "BrokerConfig.virtual_hosts")
             raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self._hosts) + 1)
-        self._asked[name] = None
+        self._referenced[name] = None
         return host
 
     def coordinator(self, name: str = "") -> Coordinator:
@@ -572,8 +575,8 @@ class Broker:
         if self._now is None:
             self._began = now
         self._now = now
-        due = dict.fromkeys(self._untold)
-        self._untold.clear()
+        due = dict.fromkeys(self._to_tick)
+        self._to_tick.clear()
         for each in self._agenda.due(now):
             due[each] = None
         for each in due:
@@ -589,7 +592,7 @@ class Broker:
                 at = host.due
             moment = earliest(moment, at)
         self._work()
-        return now if self._untold or self._readable() else earliest(moment, self._agenda.next)
+        return now if self._to_tick or self._readable() else earliest(moment, self._agenda.next)
 
     @property
     def due(self) -> float | None:
@@ -599,7 +602,7 @@ class Broker:
         returns can be done at once: octets to read, deliveries that others' progress allows, a timer that starts with the next
         tick.  Then run another round without waiting.
         """
-        if self._untold or self._settling or self._deletions or self._readable() or any(each.pending for each in self._fronts):
+        if self._to_tick or self._settling or self._deletions or self._readable() or any(each.pending for each in self._fronts):
             return self._at_once
         moment = self._agenda.next
         for host in self._hosts.values():

@@ -1,7 +1,7 @@
 """Encodes journal entries and snapshots: an envelope around one map of AMQP 0-10.
 
-The envelope is the kind (4 octets), the version (2), the length of the map with its size (8) and a checksum of all that and the
-map (CRC-32, 4).  So the reader recognises truncated, misplaced or damaged data, and other versions.  Nothing is ever unpickled.
+The envelope is the kind (4 octets), the version (2), the length of the encoded map (8) and a checksum of all that and the map
+(CRC-32, 4).  So the reader recognises truncated, misplaced or damaged data, and other versions.  It never unpickles anything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERSION: Final = 3
 FORMER_VERSIONS: Final = (1, 2)
 """Earlier versions that can be read.
 
-Version 1 lacks the form of messages, which is `FIRST_FORM`; both lack the identity that began a prepared branch.
+Version 1 lacks the `form` of a stored message, then `journal.FIRST_FORM`; both lack the identity that began a prepared branch.
 """
 ENTRY: Final = b"ENTR"
 SNAPSHOT: Final = b"SNAP"
@@ -32,19 +32,19 @@ SNAPSHOT: Final = b"SNAP"
 _HEAD: Final = struct.Struct(">4sHQ")
 _SUM: Final = struct.Struct(">I")
 DEEPER: Final = 64
-"""Extra levels of nesting: our own around clients' values, and those of a host that allows deeper maps than the default."""
+"""Extra levels of nesting: our own around clients' values, and those of a broker whose limit exceeds the default."""
 READING: Final = Reading(nesting=DEFAULT_READING.nesting + DEEPER, ranges=1 << 32)
 
 
 def pack(kind: bytes, value: Mapping[str, Value]) -> bytes:
     """Encodes a map of plain values in its envelope.  Raises EncodeError for what no wire type can carry."""
-    octets = encode_map(value, -DEEPER)
+    octets = encode_map(value, -DEEPER)  # depth counts from here, so that DEEPER more levels are allowed
     head = _HEAD.pack(kind, VERSION, len(octets))
     return head + _SUM.pack(zlib.crc32(octets, zlib.crc32(head))) + octets
 
 
 def unpack(kind: bytes, what: str, octets: bytes) -> Map:
-    """Decodes the map in an envelope of that kind.  Raises RestoreError, which names `what`, for anything else."""
+    """Decodes the map in an envelope of this kind.  Raises RestoreError, which names `what`, for anything else."""
     if not isinstance(octets, bytes):
         raise RestoreError(what, f"octets, not {type(octets).__name__}")
     start = _HEAD.size + _SUM.size
@@ -118,9 +118,9 @@ def _readers(kind: type[Operation]) -> list[_Reader]:
 
 
 _READERS: Final = {kind: _readers(kind) for kind in OPERATIONS}
-"""What reads the fields of each operation, in order."""
-_GREW: Final = (MessageStored, BranchPrepared)
-"""Operations whose last field versions before lacked: its default says so."""
+"""The readers of the fields of each operation, in order."""
+_EXTENDED: Final = (MessageStored, BranchPrepared)
+"""Operations whose last field earlier versions lack; it then has its default."""
 _CODES: Final = {kind: code for code, kind in enumerate(OPERATIONS)}
 
 
@@ -142,7 +142,7 @@ def operation_of(value: Value) -> Operation:
         raise ValueError(f"no operation has code {code!r}")
     kind = OPERATIONS[code]
     readers = _READERS[kind]
-    if not len(readers) - (kind in _GREW) <= len(values) <= len(readers):
+    if not len(readers) - (kind in _EXTENDED) <= len(values) <= len(readers):
         raise ValueError(f"{kind.__name__} has {len(readers)} fields, not {len(values)}")
     return kind(*[read(field) for read, field in zip(readers, values, strict=False)])  # type: ignore[arg-type]
 

@@ -45,20 +45,20 @@ def put(host: VirtualHost, *texts: str, mode: int = 1) -> None:
 def test_which_message_takes_whose_place() -> None:
     values, queue = LastValues("key", ReadHeaders()), Queue("q")
     first, second = QueueEntry(queue, keyed("a"), 0, 1), QueueEntry(queue, keyed("a"), 1, 1)
-    assert values.before(first.message) is None
-    values.came(first)
-    assert values.before(second.message) is first
-    assert values.replaced_by(second.message) is first
+    assert values.last_for(first.message) is None
+    values.add(first)
+    assert values.last_for(second.message) is first
+    assert values.replaceable(second.message) is first
     first.state = ACQUIRED
-    assert values.replaced_by(second.message) is None
+    assert values.replaceable(second.message) is None
     first.state = AVAILABLE
-    assert not values.passed(first)
-    values.came(second)
-    assert (values.before(first.message), values.passed(first), values.passed(second)) == (second, True, False)
-    values.gone(first)
-    assert values.before(first.message) is second
-    values.gone(second)
-    assert values.before(first.message) is None
+    assert not values.superseded(first)
+    values.add(second)
+    assert (values.last_for(first.message), values.superseded(first), values.superseded(second)) == (second, True, False)
+    values.remove(first)
+    assert values.last_for(first.message) is second
+    values.remove(second)
+    assert values.last_for(first.message) is None
 
 
 def test_a_header_is_read_once_for_all_queues_that_look_for_a_key_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,13 +83,13 @@ def test_a_header_is_read_once_for_all_queues_that_look_for_a_key_in_it(monkeypa
 def test_keys_are_compared_as_text_and_what_has_none_takes_no_place() -> None:
     values, queue = LastValues("key", ReadHeaders()), Queue("q")
     entry = QueueEntry(queue, keyed("7"), 0, 1)
-    values.came(entry)
-    assert [values.before(keyed(key)) is entry for key in ("8", None, b"7", 7, "7")] == [False, False, True, True, True]
+    values.add(entry)
+    assert [values.last_for(keyed(key)) is entry for key in ("8", None, b"7", 7, "7")] == [False, False, True, True, True]
     broken = Message(1, Envelope(FORM, encode_headers([MessageProperties(application_headers={"key": "7"})])[:-1]), b"")
     nobody = QueueEntry(queue, broken, 1, 1)
-    values.came(nobody)
-    assert (values.before(broken), values.passed(nobody)) == (None, False)
-    values.gone(nobody)
+    values.add(nobody)
+    assert (values.last_for(broken), values.superseded(nobody)) == (None, False)
+    values.remove(nobody)
 
 
 def test_a_key_is_made_once_for_all_queues_that_get_the_message() -> None:
@@ -145,7 +145,7 @@ def test_what_somebody_has_goes_when_it_comes_back_or_is_accepted() -> None:
     host.dequeue([*queue.all()][1:])
     values = queue.last_values
     assert values is not None
-    assert values.before(keyed("a")) is None, "nothing is kept of what is gone"
+    assert values.last_for(keyed("a")) is None, "nothing is kept of what is gone"
     host.release([older])
     assert bodies(queue) == [], "a newer one has come, though it is gone as well"
 

@@ -168,7 +168,7 @@ class Queue:
             if dispatcher is not None and dispatcher.wake_resting():  # `_note_dispatchable` inlined
                 self._dispatchable[self] = None
         if self._special and self.last_values is not None:
-            self.last_values.came(entry)
+            self.last_values.add(entry)
         return entry
 
     def unhold(self, entry: QueueEntry) -> None:
@@ -215,7 +215,7 @@ class Queue:
         messages, octets = self.messages, self.octets + message.size
         if self.policy == RING:
             messages, octets = messages - self.acquired, octets - self._acquired_octets
-        older = None if self.last_values is None else self.last_values.replaced_by(message)
+        older = None if self.last_values is None else self.last_values.replaceable(message)
         if older is not None:
             messages, octets = messages - 1, octets - older.message.size
         return messages < self.most_messages and octets <= self.most_octets
@@ -329,7 +329,7 @@ class Queue:
         self.messages -= 1
         self.octets -= entry.message.size
         if self._special and self.last_values is not None:
-            self.last_values.gone(entry)
+            self.last_values.remove(entry)
         return True
 
     def waiting(self) -> list[QueueEntry]:

@@ -1,4 +1,4 @@
-"""What the arguments of a declaration add to a queue: the last value of each key, numbers of messages, shares of its levels."""
+"""What a queue's arguments add to it, as in qpidd: last values by key, message numbers, fair shares of priorities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ReadHeaders:
     """The application headers of the message being enqueued, decoded once for all queues that need a key in them.
 
-    Drop them afterwards: they take many times the memory of their octets.
+    Call `forget` afterwards: decoded headers take many times the memory of their octets.
     """
 
     __slots__ = ("_envelope", "_keys", "_map")
@@ -26,10 +26,10 @@ class ReadHeaders:
     def __init__(self) -> None:
         self._envelope: Envelope | None = None
         self._map: Map | None = None
-        self._keys: Final[dict[str, str | None]] = {}  # by header: a list as a key is as long as the header
+        self._keys: Final[dict[str, str | None]] = {}  # by header, made once: that of a long list is a long text
 
     def key(self, message: Message, name: str) -> str | None:
-        """Returns the header of that name as text, made once for all queues; None when there is none."""
+        """Returns the header of that name as text; None when there is none."""
         if self._envelope is not message.envelope:
             try:
                 self._map = message.application_headers
@@ -47,7 +47,7 @@ class ReadHeaders:
         return keys[name]
 
     def forget(self) -> None:
-        """Drops the headers."""
+        """Drops the decoded headers."""
         self._envelope = self._map = None
         self._keys.clear()
 
@@ -66,31 +66,34 @@ class LastValues:
         self._last: Final[dict[str, QueueEntry]] = {}
         self._keys: Final[dict[QueueEntry, str]] = {}
 
-    def before(self, message: Message) -> QueueEntry | None:
-        """Returns the entry whose place this message takes; None when there is none."""
+    def last_for(self, message: Message) -> QueueEntry | None:
+        """Returns the last entry with the key of this message; None when there is none."""
         key = self._key(message)
         return None if key is None else self._last.get(key)
 
-    def replaced_by(self, message: Message) -> QueueEntry | None:
-        """Returns that entry unless a subscriber has acquired it: then it is removed when released."""
-        older = self.before(message)
-        return None if older is None or older.state == ACQUIRED else older
+    def replaceable(self, message: Message) -> QueueEntry | None:
+        """Returns the entry that this message replaces; None when there is none.
 
-    def came(self, entry: QueueEntry) -> None:
+        An entry that a subscriber has acquired stays; when the subscriber releases it, the queue removes it.
+        """
+        last = self.last_for(message)
+        return None if last is None or last.state == ACQUIRED else last
+
+    def add(self, entry: QueueEntry) -> None:
         """Records an entry as the last one of its key."""
         key = self._key(entry.message)
         if key is not None:
             self._last[key] = entry
             self._keys[entry] = key
 
-    def gone(self, entry: QueueEntry) -> None:
+    def remove(self, entry: QueueEntry) -> None:
         """Records that an entry has left the queue."""
         key = self._keys.pop(entry, None)
         if key is not None and self._last.get(key) is entry:
             del self._last[key]
 
-    def passed(self, entry: QueueEntry) -> bool:
-        """Returns whether another message with its key arrived after it."""
+    def superseded(self, entry: QueueEntry) -> bool:
+        """Returns whether another message with its key has arrived after it."""
         key = self._keys.get(entry)
         return key is not None and self._last.get(key) is not entry
 
@@ -134,37 +137,37 @@ class MessageNumbering:
 
 
 class Shares:
-    """The most messages of each level before the levels below it get a turn; 0: no limit.
+    """How many messages each priority level may give before the levels below it get a turn; 0: no limit.
 
-    As in qpidd the turn goes down, and from the lowest level back to the highest; it stays with a level that has messages and
+    As in qpidd the turn goes down, and from the lowest level back to the highest.  It stays with a level that has messages and
     has not used up its share, whatever arrives on higher levels.
     """
 
-    __slots__ = ("_before", "_had", "_level", "_most")
+    __slots__ = ("_before", "_taken", "_level", "_most")
 
     def __init__(self, most: Sequence[int]) -> None:
         """`most` are the shares, from the lowest level on."""
         self._most: Final = tuple(most)
         self._level = len(self._most) - 1
-        self._had = 0
+        self._taken = 0
         self._before = self._level, 0
 
     def order(self) -> list[int]:
         """Returns the levels in the order in which they may give the next message."""
         levels = len(self._most)
-        first = self._level - 1 if self._done else self._level
+        first = self._level - 1 if self._used_up else self._level
         return [(first - step) % levels for step in range(levels)]
 
     def took(self, level: int) -> None:
         """Records that a message of that level was taken."""
-        self._before = self._level, self._had
-        self._had = self._had + 1 if level == self._level and not self._done else 1
+        self._before = self._level, self._taken
+        self._taken = self._taken + 1 if level == self._level and not self._used_up else 1
         self._level = level
 
     def undo(self) -> None:
         """Undoes the last `took`."""
-        self._level, self._had = self._before
+        self._level, self._taken = self._before
 
     @property
-    def _done(self) -> bool:
-        return 0 < self._most[self._level] <= self._had
+    def _used_up(self) -> bool:
+        return 0 < self._most[self._level] <= self._taken

@@ -162,7 +162,7 @@ class HostMessages:
                 count = counts.setdefault(queue, [queue.messages, queue.octets])
                 count[0] += 1
                 count[1] += size
-                older = None if queue.last_values is None else queue.last_values.replaced_by(message)
+                older = None if queue.last_values is None else queue.last_values.replaceable(message)
                 if older is not None and older not in replaced:
                     replaced[older] = None
                     count[0] -= 1
@@ -290,7 +290,7 @@ class HostMessages:
     def restore(self, queue: Queue, message: Message, redelivered: bool) -> QueueEntry:
         """Puts a journalled message back on its queue."""
         message.stored += 1
-        older = None if queue.last_values is None else queue.last_values.before(message)
+        older = None if queue.last_values is None else queue.last_values.last_for(message)
         (entry,) = self._put(message, (queue,))
         entry.redelivered = entry.redelivered or redelivered
         if older is not None:
@@ -312,7 +312,7 @@ class HostMessages:
         for entry in sorted(entries, key=_position):  # redeliveries are in order
             if entry.state != ACQUIRED:
                 continue
-            if self._overdue(entry) or (entry.queue.last_values is not None and entry.queue.last_values.passed(entry)):
+            if self._overdue(entry) or (entry.queue.last_values is not None and entry.queue.last_values.superseded(entry)):
                 self._off(entry, operations)
             elif entry.queue.deleted:
                 if set_redelivered:
@@ -472,7 +472,7 @@ class HostMessages:
 
     def _replace(self, message: Message, queue: Queue, operations: list[Operation]) -> None:
         """Removes the entry that the message replaces."""
-        older = None if queue.last_values is None else queue.last_values.replaced_by(message)
+        older = None if queue.last_values is None else queue.last_values.replaceable(message)
         if older is not None:
             self._off(older, operations)
 

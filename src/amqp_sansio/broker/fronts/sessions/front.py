@@ -221,7 +221,7 @@ class SessionFront(Front):
             del self._remembered[key]
             number = self._leaving[key] = journals.write(SessionLeft(*key))
             journals.after(number, lambda: self._left(key, number))
-        return max(self._leaving.get(key, 0), self.broker._opened)
+        return max(self._leaving.get(key, 0), self.broker._opened_entry)
 
     def _left(self, key: SessionKey, number: int) -> None:
         if self._leaving.get(key) == number:

@@ -141,7 +141,7 @@ class SessionConsumer:
         if peer is None or not session._speaks:
             holder.asleep[self] = None
             return False
-        if peer._connection.bytes_to_send >= peer._most:  # `Peer.full` inlined
+        if peer._connection.bytes_to_send >= peer._most_output:  # `Peer.full` inlined
             peer._stalled[self] = None
             holder.asleep[self] = None
             return False
