@@ -82,6 +82,13 @@ def test_our_broker_refuses_it(each: Trespass) -> None:
     assert set(codes) <= each.blame.codes
 
 
+def test_a_trespass_is_in_the_section_of_its_command() -> None:
+    assert {each.section for each in EVERY} == {"exchange", "queue", "message", "dtx"}
+    for each in EVERY:
+        assert each.command.VERB.startswith(f"{each.section}.")
+        assert trespassed(each).part == each.section
+
+
 def test_only_what_the_specification_names_and_every_broker_refuses_must_be_refused() -> None:
     by_name = {each.condition.name: each for each in trespasses(Setting())}
     assert by_name["exchange.delete: no such exchange"].blame.must

@@ -68,8 +68,8 @@ def test_a_subscription_without_accepts() -> None:
 def test_a_consumer_that_is_to_lose_a_message_has_a_rival_and_one_that_is_to_get_it_has_none() -> None:
     """What is planned of acquires decides whether a second consumer takes the message before, or gives it back."""
     voice = TransferVoice(Setting(), 0, 1)
-    voice.foresee([ACQUIRE, LOST, ACQUIRE, LOST, ACQUIRE, GOT])
-    taken = voice.ahead(ACQUIRE)
+    voice.foresee([ACQUIRE, LOST, ACQUIRE, LOST, ACQUIRE, GOT, ACQUIRE, LOST])
+    taken = voice.heard(voice.ahead(ACQUIRE))
     assert [step.verb for step in taken] == ["message.subscribe", "message.set-flow-mode", "message.flow", "message.flow"]
     theirs = Step("server", message.Transfer("rival", 0, 0), 1)
     assert voice.hear(theirs) is None
@@ -77,7 +77,19 @@ def test_a_consumer_that_is_to_lose_a_message_has_a_rival_and_one_that_is_to_get
     assert voice.ahead(ACQUIRE) == []
     (given_back,) = voice.ahead(ACQUIRE)
     assert given_back.said == message.Release(RangeSet.of(0))
-    assert voice.ahead(ACQUIRE) == []
+    again = voice.ahead(ACQUIRE)
+    assert [step.said for step in again] == [message.Flow("rival", 0, 1), message.Flow("rival", 1, 0xFFFFFFFF)]
+    assert voice.ahead(ACQUIRE) == [], "nothing more is planned"
+
+
+def test_the_result_of_an_acquire_is_heard_with_or_without_the_message() -> None:
+    """The result of any other command is no word of a transfer's life."""
+    voice = TransferVoice(Setting(), 0, 1)
+    voice.told(Step("server", message.Transfer("d", 0, 1), 1))
+    voice.told(Step("client", queue.Query("q"), 1))
+    voice.heard(voice.say(ACQUIRE))
+    for command_id, ids, word in ((1, RangeSet.of(0), GOT), (1, RangeSet(), LOST), (0, RangeSet.of(0), None)):
+        assert voice.hear(Step("server", Result(command_id, Acquired(ids)), 1)) == word
 
 
 def test_a_branch_that_is_to_be_read_only_has_no_work() -> None:
@@ -86,6 +98,12 @@ def test_a_branch_that_is_to_be_read_only_has_no_work() -> None:
         voice = BranchVoice(Setting())
         voice.foresee(words)
         assert len(voice.say("session:start")) == count
+
+
+def test_the_completion_of_a_command_that_takes_no_credit_back_is_no_word() -> None:
+    voice = SubscriptionVoice(Setting())
+    voice.heard(voice.say("client:message.subscribe"))
+    assert voice.hear(Step("server", Completed(RangeSet.of(0)), 1)) is None
 
 
 def test_what_takes_credit_back_is_a_command_like_others_and_is_completed_by_its_id() -> None:
