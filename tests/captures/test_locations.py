@@ -50,6 +50,7 @@ def test_what_is_a_path_of_this_machine(place: str, path: str | None) -> None:
         ("file://elsewhere/a", "a file: URI names a file of this machine, not of elsewhere"),
         ("s3://key:word@bucket/a", "s3://bucket/a: a URI must not carry a password: set it in the environment"),
         ("ftp://key:word@host/a", "ftp://host/a: no file system is known for ftp:"),
+        ("/tables\udcff", r"/tables\udcff: the name is not UTF-8, and pyarrow opens no such folder: rename it"),
     ],
 )
 def test_every_other_is_refused_in_one_sentence_without_its_password(place: str, text: str) -> None:

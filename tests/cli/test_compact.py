@@ -27,6 +27,16 @@ def test_it_says_how_many_files_there_were_and_are(tmp_path: Path, capsys: pytes
     assert ": 2 files, " in capsys.readouterr().out
 
 
+def test_it_prints_the_name_of_the_folder_without_what_a_terminal_would_obey(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "t\x1b[2J"
+    folder.mkdir()
+    published(folder)
+    assert main(["compact", str(folder)]) == 0
+    assert capsys.readouterr().out.startswith(f"{tmp_path}/t\\u001b[2J: ")
+
+
 def test_what_stands_in_the_way_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compact", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"amqp-sansio: {tmp_path}: no tables were published there\n"

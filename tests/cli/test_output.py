@@ -95,6 +95,10 @@ def octets(told: Progress) -> None:
     told.octets("a.pcap", 12_400_000)
 
 
+def obeyed(told: Progress) -> None:
+    told.octets("\x1b[2J.pcap", 12_400_000)
+
+
 def rounds(told: Progress) -> None:
     told.rounds(40, 10_000, "seeds")
 
@@ -114,6 +118,7 @@ def uncounted(told: Progress) -> None:
         (uncounted, "/captures"),
         (files, "reading dtx: 7 of 9 files"),
         (octets, "reading a.pcap: 12 MB"),
+        (obeyed, r"reading \x1b[2J.pcap: 12 MB"),
         (rounds, "40 of 10000 seeds"),
     ],
 )

@@ -88,6 +88,13 @@ def test_the_summary_says_what_was_published(capsys: pytest.CaptureFixture[str])
     ]
 
 
+def test_the_summary_and_a_wrong_table_print_no_name_that_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(attrs.evolve(outcome(), out="t\x1b[2J"), as_json=False) == 0
+    assert capsys.readouterr().out.startswith("t\\u001b[2J: 3 files, ")
+    with pytest.raises(argparse.ArgumentTypeError, match=r"no table is called \\x1b\[2J: there are"):
+        tables("\x1b[2J")
+
+
 def test_deliveries_without_a_latency_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     early = attrs.evolve(outcome(), rows={"connections": 2, "end_to_end": 265}, early=7)
     assert report(early, as_json=False) == 0

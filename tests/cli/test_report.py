@@ -44,6 +44,17 @@ def test_a_page_straight_from_captures(
     assert "no file matches this pattern" in capsys.readouterr().err
 
 
+def test_it_prints_the_name_of_the_page_without_what_a_terminal_would_obey(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b \x1b[2J\u202eü.pcap").write_bytes(HELLO.read_bytes())
+    assert main(["report", "a b \x1b[2J\u202eü.pcap"]) == 0
+    assert capsys.readouterr().out == "a b \\u001b[2J\\u202e\\u00fc.pcap.html\n"
+    assert main(["report", "a b \x1b[2J\u202eü.pcap", "--out", "a b ü.html"]) == 0
+    assert capsys.readouterr().out == "a b ü.html\n"
+
+
 def test_what_stands_in_the_way_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 2
     said = capsys.readouterr()

@@ -229,6 +229,26 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.html", "tables"]
 
 
+def test_a_page_goes_into_a_pipe_and_through_a_link_without_taking_their_place(tmp_path: Path) -> None:
+    folder = write_story(tmp_path / "tables")
+    made = write(str(folder)).read_bytes()
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    link.symlink_to(tmp_path / "page.html")
+    write(str(folder), str(link))
+    assert (link.is_symlink(), (tmp_path / "page.html").read_bytes() == made) == (True, True)
+    os.mkfifo(pipe)
+    with (tmp_path / "taken").open("wb") as taken:
+        reader = subprocess.Popen(["cat", str(pipe)], stdout=taken)
+    try:
+        assert write(str(folder), str(pipe)) == pipe
+        assert pipe.is_fifo()
+        assert reader.wait(60) == 0
+    finally:
+        reader.kill()
+        reader.wait()
+    assert (tmp_path / "taken").read_bytes() == made
+
+
 def test_nothing_of_a_scram_exchange_reaches_the_page(tmp_path: Path) -> None:
     """No nonce, no salt, no proof, no verifier, with every table there."""
     options = ReplayOptions(ports=(scram.PORT,), tables=tuple(TABLES), body_head=64)

@@ -68,6 +68,15 @@ class Located(NamedTuple):
             self.system.create_dir(path, recursive=True)
 
 
+def is_text(name: str) -> bool:
+    """Whether a name is valid UTF-8.  Other octets appear in it as surrogate escapes (PEP 383)."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def local(place: str) -> str | None:
     """Returns the local path of a path or a `file:` URI; None for a URI of another file system.
 
@@ -103,7 +112,10 @@ def located(place: str) -> Located:
 
     here = local(place)
     if here is not None:
-        return Located(fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(here)), "")
+        path = os.path.abspath(os.path.expanduser(here))
+        if not is_text(path):
+            raise LocationError(path, "the name is not UTF-8, and pyarrow opens no such folder: rename it")
+        return Located(fs.LocalFileSystem(), path, "")
     scheme, _, rest = place.partition("://")
     try:
         if scheme.lower() in S3:

@@ -141,7 +141,7 @@ def files_of(captures: Sequence[str]) -> list[str]:
     """
     files = found(captures)
     for path in files:
-        if not is_text(path):
+        if not locations.is_text(path):
             raise CaptureError(path, 0, 0, "its name is not UTF-8, and tables hold the names of captures as text: rename it")
     first: str | None = None
     for path in files:
@@ -150,15 +150,6 @@ def files_of(captures: Sequence[str]) -> list[str]:
             return files
         first = first or reason
     raise CaptureError(files[0], 0, 0, str(first))
-
-
-def is_text(name: str) -> bool:
-    """Whether a name is valid UTF-8.  Other octets appear in it as surrogate escapes (PEP 383)."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def octets_of(files: Sequence[str]) -> int:

@@ -7,7 +7,7 @@ import sys
 from typing import Final
 
 from amqp_sansio.cli.given import argument, whole
-from amqp_sansio.cli.output import json_line
+from amqp_sansio.cli.output import json_line, printed
 from amqp_sansio.cli.pipeline import installed, size
 from amqp_sansio.errors.core import many
 
@@ -42,5 +42,5 @@ def compact(given: argparse.Namespace) -> int:
         sys.stdout.write(json_line({"out": found.out, "files": found.files, "octets": found.octets, "before": before}) + "\n")
     else:
         before_ = f"{many(found.files_before, 'file')}, {size(found.octets_before)}"
-        sys.stdout.write(f"{found.out}: {many(found.files, 'file')}, {size(found.octets)} (before: {before_})\n")
+        sys.stdout.write(f"{printed(found.out)}: {many(found.files, 'file')}, {size(found.octets)} (before: {before_})\n")
     return 0

@@ -34,6 +34,11 @@ def plain(text: str) -> str:
     return text if text.isascii() and text.isprintable() else json_line(text)[1:-1]
 
 
+def printed(name: str) -> str:
+    """Returns the name of a file: as it is where a terminal shows it, else in ASCII without control characters."""
+    return name if name.isprintable() else plain(name)
+
+
 def complain(text: str) -> None:
     """Prints one line on stderr, after everything printed so far."""
     sys.stdout.flush()
@@ -133,7 +138,7 @@ class Progress:
             return
         self._next = now + self._pause
         passed = int(now - self._began)
-        line = f"amqp-sansio: {how_far}, {passed // 60}:{passed % 60:02}"
+        line = f"amqp-sansio: {escaped(how_far)}, {passed // 60}:{passed % 60:02}"
         self._stream.write(f"\r\033[K{line}" if self._terminal else f"{line}\n")
         self._stream.flush()
         self._stands = self._terminal

@@ -13,7 +13,7 @@ import attrs
 from amqp_sansio.captures.errors import PipelineError
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.given import argument, flag, number, pair, repeated
-from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line
+from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, escaped, json_line, printed
 from amqp_sansio.errors.core import many
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def tables(text: str) -> tuple[str, ...]:
     unknown = [name for name in names if name not in TABLES]
     if unknown or not names:
         raise argparse.ArgumentTypeError(
-            f"no table is called {', '.join(unknown) or 'nothing'}: there are {', '.join(TABLES)}, all"
+            f"no table is called {escaped(', '.join(unknown)) or 'nothing'}: there are {', '.join(TABLES)}, all"
         )
     return tuple([name for name in TABLES if name in names])
 
@@ -158,7 +158,7 @@ def size(octets: int) -> str:
 
 def summary(outcome: PublishedTables) -> str:
     """Formats what was published, for people."""
-    lines = [f"{outcome.out}: {many(outcome.files, 'file')}, {size(outcome.octets)}, in {outcome.seconds:.1f} s"]
+    lines = [f"{printed(outcome.out)}: {many(outcome.files, 'file')}, {size(outcome.octets)}, in {outcome.seconds:.1f} s"]
     for name, rows in outcome.rows.items():
         told = ""
         if name == "violations" and rows:

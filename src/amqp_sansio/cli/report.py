@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from amqp_sansio.captures import locations
 from amqp_sansio.captures.files import is_remote, resolved
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.cli.output import Progress
+from amqp_sansio.cli.output import Progress, printed
 from amqp_sansio.cli.pipeline import installed, named_brokers, run_here, warn
 
 _Write: TypeAlias = Callable[[str, str | None, Callable[[str, int, int], None]], Path]
@@ -49,5 +49,5 @@ def _is_capture(place: str) -> bool:
 def _page(write: _Write, folder: str, out: str | None) -> int:
     with Progress() as progress:
         place: Final = write(folder, out, progress.files)
-    sys.stdout.write(f"{place}\n")
+    sys.stdout.write(f"{printed(str(place))}\n")
     return 0

@@ -144,6 +144,8 @@ def _document(body: Markup) -> str:
 def write(path: str, out: str | None = None, tell: Tell | None = None) -> Path:
     """Writes the page for the tables in the folder `path` to `out` (None: into the folder), atomically; returns its path.
 
+    A link stays, and a device or a pipe is written to: nothing takes their places.
+
     Raises ReportError when it cannot be made or written.
     """
     folder: Final = local(path)
@@ -153,10 +155,14 @@ def write(path: str, out: str | None = None, tell: Tell | None = None) -> Path:
     if not place.name:
         raise ReportError(f"{place}: cannot be written: it is a folder")
     made: Final = page(path, tell).encode()
-    work: Final = place.with_name(f".{place.name}.{os.getpid()}.work")
+    target: Final = Path(os.path.realpath(place))
+    work: Final = target.with_name(f".{target.name}.{os.getpid()}.work")
     try:
-        work.write_bytes(made)
-        os.replace(work, place)
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(made)
+        else:
+            work.write_bytes(made)
+            os.replace(work, target)
     except OSError as error:
         work.unlink(missing_ok=True)
         raise ReportError(f"{place}: cannot be written: {error.strerror or error}") from error
