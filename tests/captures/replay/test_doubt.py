@@ -46,6 +46,16 @@ def test_a_later_word_about_the_same_branch_of_the_same_broker_decides_it(broker
     assert len(branches_in_doubt(said)) == left
 
 
+@pytest.mark.parametrize(("decided", "left"), [([7], 1), ([9], 0), ([7, 9], 0), ([9, 7], 0), ([4, 7], 1)])
+@pytest.mark.parametrize("doubted", [[5, 8], [8, 5]])
+def test_the_last_connection_to_doubt_a_branch_counts_and_the_last_to_decide_it(
+    doubted: list[int], decided: list[int], left: int
+) -> None:
+    said = [BranchSaid("b", "x", last, False, True) for last in doubted]
+    said += [BranchSaid("b", "x", last, True, False) for last in decided]
+    assert len(branches_in_doubt(said)) == left
+
+
 @given(
     st.lists(
         st.builds(BranchSaid, st.sampled_from("ab"), st.sampled_from("xy"), st.integers(0, 5), st.booleans(), st.booleans())

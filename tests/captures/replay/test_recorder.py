@@ -39,7 +39,7 @@ from amqp_sansio.spec.connection import Heartbeat, StartOk
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
 from amqp_sansio.spec.queue import Query, QueueQueryResult
-from amqp_sansio.spec.session import Attach, Completed
+from amqp_sansio.spec.session import Attach, Attached, Completed
 from amqp_sansio.wire.framing import KnownCommand
 from amqp_sansio.wire.segments import FRAME_HEADER_SIZE
 
@@ -194,6 +194,37 @@ def test_many_transfers_at_once_are_the_same_as_one_by_one(
     assert [row["queue"] for row in found[0][0]] == [None if speaker == "C" else "q"] * 3
     assert [row["transaction"] for row in found[0][0]] == [1 if speaker == "C" else None] * 3
     assert ("exhausted" in [row["event"] for row in found[0][3]]) == (speaker == "S" and credit == 2)
+
+
+def history(rows: Rows, late: dict[str, bool] | None = None) -> SessionHistory:
+    talk = AmqpFlow(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), False)
+    return SessionHistory(talk, rows, ReplayOptions(), late or {"C": False, "S": False})
+
+
+def test_a_capture_that_begins_between_attach_and_attached_has_the_session_from_attached_on() -> None:
+    rows = Rows()
+    one = history(rows, {"C": True, "S": True})
+    one.control("S", 1, Attached(b"s"), 50)
+    one.finish("open", 90)
+    (found,) = named(rows, "sessions")
+    assert (found["session"], found["channel"], found["ts"], found["attached_at"]) == ("s", 1, 50, 50)
+
+
+@pytest.mark.parametrize(
+    ("late", "doubt", "demarcation"),
+    [("", ((), (), 0), "none"), ("C", ((), None, None), None), ("S", (None, (), None), "none"), ("CS", (None,) * 3, None)],
+)
+def test_a_session_cannot_tell_what_is_in_doubt_of_one_side_where_octets_of_the_other_are_missing(
+    late: str, doubt: tuple[object, object, object], demarcation: str | None
+) -> None:
+    """The other side answers; and where octets of the client are missing, it may have selected transactions."""
+    rows = Rows()
+    one = history(rows, {"C": "C" in late, "S": "S" in late})
+    one.control("C", 1, Attach(b"s"), 10)
+    one.finish("open", 90)
+    (found,) = named(rows, "sessions")
+    assert (found["in_doubt_by_client"], found["in_doubt_by_server"], found["in_doubt"]) == doubt
+    assert found["demarcation"] == demarcation
 
 
 def seen(id: int, command: Command) -> CommandSeen:

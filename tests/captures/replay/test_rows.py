@@ -165,6 +165,19 @@ def test_what_was_accepted_in_a_transaction_waits_for_it() -> None:
     ]  # fmt: skip
 
 
+def test_a_message_accepted_in_a_branch_is_settled_at_once_and_its_row_names_the_branch() -> None:
+    one, rows = half()
+    for id in (1, 2):
+        one.send(message(id))
+    one.completed(ids((1, 2)), 150)
+    one.settle(ids((1, 1)), "accepted", 200, xid="7:01:62")
+    one.settle(ids((2, 2)), "accepted", 200)
+    columns = "transfer_id", "outcome", "settled_at", "settled_xid", "settled_transaction"
+    assert [tuple([row[name] for name in columns]) for row in named(rows, "messages")] == [
+        (1, "accepted", 200, "7:01:62", None), (2, "accepted", 200, None, None),
+    ]  # fmt: skip
+
+
 def test_what_is_open_at_the_end_is_in_doubt_and_nothing_is_where_octets_are_missing() -> None:
     one, rows = half()
     one.say(5, command(5, awaits=True))
@@ -206,6 +219,16 @@ def test_open_commands_are_bounded(monkeypatch: pytest.MonkeyPatch, more: int) -
     for id in range(10 + more):
         one.say(id, command(id))
     assert len(rows.commands) == max(0, more)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_complete_commands_that_await_a_result_are_bounded(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
+    monkeypatch.setattr(module, "OPEN_COMMANDS", 10)
+    one, rows = half()
+    for id in range(10 + more):
+        one.say(id, command(id, awaits=True))
+        one.completed(ids((id, id)), 150)
+    assert [row["command_id"] for row in named(rows, "commands")] == [0] * max(0, more)
 
 
 @pytest.mark.parametrize("fleeting", [False, True])

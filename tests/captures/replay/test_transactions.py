@@ -147,6 +147,29 @@ def test_a_refused_decision_leaves_the_branch_where_it_was() -> None:
     assert [(each["outcome"], each["in_doubt"], each["error_code"]) for each in named(rows, "dtx")] == [("active", False, 409)]
 
 
+@pytest.mark.parametrize(
+    ("verb", "prepare", "decide"),
+    [("dtx.prepare", None, 4), ("dtx.commit", 3, None), ("dtx.rollback", 3, None), ("dtx.end", 3, 4)],
+)
+def test_a_refusal_takes_back_the_time_of_the_command_that_it_is_about_and_no_other(
+    verb: str, prepare: int | None, decide: int | None
+) -> None:
+    rows = Rows()
+    one = Branches(rows)
+    said: list[BranchCommand] = [Start(XID), End(XID), Prepare(XID), Commit(XID)]
+    for time, command in enumerate(said, 1):
+        one.said(command, time)
+    one.refused(verb, NAME, 409)
+    one.finish()
+    (found,) = named(rows, "dtx")
+    assert (found["prepare_at"], found["decide_at"], found["error_code"]) == (prepare, decide, 409)
+
+
+def test_a_branch_that_is_joined_and_resumed_has_the_time_of_its_first_start_and_counts_them_all() -> None:
+    found = row((Start(XID), 0), (Start(XID, join=True), 0), (End(XID, suspend=True), 0), (Start(XID, resume=True), 0))
+    assert (found["start_at"], found["starts"]) == (10, 3)
+
+
 def test_what_names_no_branch_is_passed_over() -> None:
     assert Branches(Rows()).said(Start(None), 1) is None
     assert name_of(Xid()) == "0::"
