@@ -13,6 +13,7 @@ Named = dict[str, object]
 TIMES = {
     "ts": "first",
     "last_octet_at": "last",
+    "acquired_at": "acquired",
     "completed_at": "completed",
     "accepted_at": "accepted",
     "settled_at": "settled",

@@ -98,6 +98,15 @@ def test_of_many_deliveries_at_once_the_one_that_used_credit_up_is_reported(octe
     assert named(once.rows, "credit") == named(by_one.rows, "credit")
 
 
+def test_credit_runs_out_with_the_delivery_that_used_it_up_though_the_book_is_ahead() -> None:
+    one, rows = line()
+    for id in (0, 1):
+        one.books.heard.book.delivered(id, "d", 5, 5)
+    for id in (0, 1):
+        one.credit.deliveries("d", id, (10 * id,))
+    assert [(row["ts"], row["event"]) for row in named(rows, "credit")][3:] == [(10, "exhausted")]
+
+
 def test_a_queue_is_known_without_the_book() -> None:
     """A limit of the observer may have made it forget what rows are made of."""
     one, rows = line()

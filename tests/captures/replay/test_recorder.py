@@ -10,6 +10,7 @@ from tests.captures.fake import FakeWitness
 from tests.captures.packets import by_connection, gathered, packet_rows, replayed, tables_of
 from tests.captures.replay.books import ByHand
 from tests.captures.replay.made import ids, named
+from tests.captures.replay.told import Told, flow
 from tests.kept.scene import DATA
 
 from amqp_sansio.captures.conversation import Conversation, LocatedEvent, PacketIndex
@@ -34,12 +35,14 @@ from amqp_sansio.dialects import AMQP_0_10, DIALECTS
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events.observed import CommandSeen, MethodSeen
 from amqp_sansio.kernel.serials import TOP
+from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.connection import Heartbeat, StartOk
+from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.execution import Result
-from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
+from amqp_sansio.spec.message import Accept, Acquire, Acquired, Flow, Subscribe, Transfer
 from amqp_sansio.spec.queue import Query, QueueQueryResult
-from amqp_sansio.spec.session import Attach, Attached, Completed
+from amqp_sansio.spec.session import Attach, Attached, Completed, Detached, Timeout
 from amqp_sansio.wire.framing import KnownCommand
 from amqp_sansio.wire.segments import FRAME_HEADER_SIZE
 
@@ -196,18 +199,18 @@ def test_many_transfers_at_once_are_the_same_as_one_by_one(
     assert ("exhausted" in [row["event"] for row in found[0][3]]) == (speaker == "S" and credit == 2)
 
 
-def history(rows: Rows, late: dict[str, bool] | None = None) -> SessionHistory:
-    talk = AmqpFlow(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), False)
-    return SessionHistory(talk, rows, ReplayOptions(), late or {"C": False, "S": False})
-
-
 def test_a_capture_that_begins_between_attach_and_attached_has_the_session_from_attached_on() -> None:
-    rows = Rows()
-    one = history(rows, {"C": True, "S": True})
-    one.control("S", 1, Attached(b"s"), 50)
-    one.finish("open", 90)
-    (found,) = named(rows, "sessions")
-    assert (found["session"], found["channel"], found["ts"], found["attached_at"]) == ("s", 1, 50, 50)
+    one = Told("CS", attach=False)
+    one.control("S", Attached(b"s"))
+    one.finish()
+    assert one.columns("sessions", "session", "channel", "ts", "attached_at", "ended_at") == [("s", 1, 10, 10, 20)]
+
+
+def test_a_control_on_a_channel_without_a_session_begins_none() -> None:
+    one = Told("CS", attach=False)
+    one.control("S", Completed(ids((0, 5))), Detached(b"s"), Timeout(300))
+    one.finish()
+    assert not one.rows.by_table["sessions"]
 
 
 @pytest.mark.parametrize(
@@ -218,13 +221,68 @@ def test_a_session_cannot_tell_what_is_in_doubt_of_one_side_where_octets_of_the_
     late: str, doubt: tuple[object, object, object], demarcation: str | None
 ) -> None:
     """The other side answers; and where octets of the client are missing, it may have selected transactions."""
-    rows = Rows()
-    one = history(rows, {"C": "C" in late, "S": "S" in late})
-    one.control("C", 1, Attach(b"s"), 10)
-    one.finish("open", 90)
-    (found,) = named(rows, "sessions")
-    assert (found["in_doubt_by_client"], found["in_doubt_by_server"], found["in_doubt"]) == doubt
-    assert found["demarcation"] == demarcation
+    one = Told(late)
+    one.finish()
+    doubts = "in_doubt_by_client", "in_doubt_by_server", "in_doubt"
+    assert one.columns("sessions", *doubts, "demarcation") == [(*doubt, demarcation)]
+
+
+def test_after_each_gap_in_what_the_server_said_the_answers_to_earlier_commands_are_unknown() -> None:
+    one = Told()
+    for _ in range(2):
+        one.say("C", tx.Select(), Query("q"))
+        one.lost("S")
+    one.say("C", Query("q"))
+    one.completed("S", 1, 3, 4)
+    one.finish()
+    assert one.columns("commands", "command_id", "outcome") == [
+        (0, "unknown"), (1, "unknown"), (2, "unknown"), (3, "unknown"), (4, "completed"),
+    ]  # fmt: skip
+
+
+XID = Xid(7, b"\1\2", b"b")
+EXPLICIT = Transfer("d", 0, 0)
+
+
+def test_what_a_client_publishes_and_accepts_within_a_branch_is_counted_there() -> None:
+    one = Told()
+    assert one.say("C", dtx.Select(), dtx.Start(XID)) == [False, False]
+    one.say("S", Result(1, dtx.XaResult(0)))
+    assert one.say("S", EXPLICIT, EXPLICIT) == [True, True]
+    one.say("C", EXPLICIT, EXPLICIT, Accept(ids((1, 1))), dtx.End(XID), Accept(ids((2, 2))), EXPLICIT)
+    one.completed("C", 0, 1, 2)
+    one.completed("S", *range(8))
+    one.finish()
+    assert one.columns("dtx", "xid", "status", "outcome", "transfers", "accepts") == [("7:0102:62", "ok", "active", 2, 1)]
+    assert sorted(one.columns("messages", "direction", "transfer_id", "xid", "settled_xid", "body_octets"), key=str) == [
+        ("C", 2, "7:0102:62", None, 4), ("C", 3, "7:0102:62", None, 4), ("C", 7, None, None, 4),
+        ("S", 1, None, "7:0102:62", 4), ("S", 2, None, None, 4),
+    ]  # fmt: skip
+    assert one.columns("sessions", "demarcation") == [("dtx",)]
+
+
+@pytest.mark.parametrize(("status", "xid"), [(0, "7:0102:62"), (2, None), (None, "7:0102:62")])
+def test_what_a_client_publishes_after_the_broker_failed_to_start_a_branch_is_in_none(
+    status: int | None, xid: str | None
+) -> None:
+    """Status 2 is XA_RBTIMEOUT; a result without a status means that all is well."""
+    one = Told()
+    one.say("C", dtx.Select(), dtx.Start(XID))
+    one.say("S", Result(1, dtx.XaResult(status)))
+    one.say("C", EXPLICIT)
+    one.finish()
+    assert one.columns("messages", "xid") == [(xid,)]
+    assert one.columns("dtx", "transfers") == [(int(xid is not None),)]
+
+
+def test_a_browsed_message_is_held_from_the_result_of_its_acquire_on() -> None:
+    one = Told()
+    one.say("S", Transfer("d", 0, 1), Transfer("d", 0, 1), EXPLICIT)
+    one.say("C", Acquire(ids((0, 2))))
+    one.say("S", Result(0, Acquired(ids((0, 0), (2, 2)))))
+    one.finish()
+    assert one.columns("messages", "transfer_id", "acquired_at") == [(0, 60), (1, None), (2, 40)]
+    assert one.columns("sessions", "in_doubt_by_server") == [(((0, 0), (2, 2)),)]
 
 
 def seen(id: int, command: Command) -> CommandSeen:
@@ -267,10 +325,9 @@ def test_it_writes_the_commands_that_sessions_have(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_method_is_a_row_and_no_message_unless_its_family_says_so() -> None:
-    talk = AmqpFlow(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), False)
     rows = Rows()
     said = MethodSeen(1, "basic.999", None, b"1234", None, None, None)
-    history = History(talk, rows, ReplayOptions(), {"C": False, "S": False})
+    history = History(flow(), rows, ReplayOptions(), {"C": False, "S": False})
     marks = PacketIndex()
     marks.add(112, 7, 200)
     assert history.method(LocatedEvent(7, 200, "C", said, 100, 112), said, marks) is False

@@ -141,6 +141,36 @@ def test_a_command_waits_for_completion_and_its_result() -> None:
     assert one.doubtful() == ids()
 
 
+def test_the_latency_of_a_command_is_null_where_the_clock_went_back() -> None:
+    one, rows = half()
+    for id, time in ((0, 150), (1, 100), (2, 99)):
+        one.say(id, command(id))
+        one.completed(ids((id, id)), time)
+    assert [(row["completed_at"], row["complete_latency_ns"]) for row in named(rows, "commands")] == [
+        (150, 50), (100, 0), (99, None),
+    ]  # fmt: skip
+
+
+def test_a_delivery_that_is_accepted_before_it_is_complete_is_not_in_doubt() -> None:
+    one, _ = half()
+    for id in (1, 2):
+        sent = message(id)
+        sent.acquired = 100
+        one.send(sent)
+    accept(one, 1, 1)
+    assert one.doubtful() == ids((2, 2))
+
+
+def test_a_message_that_is_refused_has_its_row_at_once() -> None:
+    one, rows = half()
+    one.send(message(1))
+    one.refused(1, 404, "not found")
+    for table in ("messages", "commands"):
+        assert [row["outcome"] for row in named(rows, table)] == ["refused"]
+    one.flush("open")
+    assert len(rows.messages) == 1
+
+
 def test_a_result_that_never_comes_is_none_in_the_row() -> None:
     one, rows = half()
     one.say(0, command(0, awaits=True))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.captures.replay.made import Named, ids, message, named
+from tests.captures.replay.made import Named, ids, named
+from tests.captures.replay.made import message as delivery
 
 from amqp_sansio.captures.replay import transactions as module
 from amqp_sansio.captures.replay.rows import Half, Rows
+from amqp_sansio.captures.replay.state import write
 from amqp_sansio.captures.replay.transactions import BranchCommand, Branches, TransactionRecords, name_of
 from amqp_sansio.spec.dtx import Commit, End, Forget, Prepare, Rollback, SetTimeout, Start, XaResult, Xid
 
@@ -29,12 +31,39 @@ def test_each_ends_with_its_commit_or_rollback() -> None:
     one.completed(ids((5, 6)), 50)
     one.refused(7)
     assert outcomes(rows) == [(1, "committed", 30), (2, "rolled-back", 20), (3, "refused", None)]
-    assert named(rows, "transactions")[1]["ts"] == 30
+    assert [row["ts"] for row in named(rows, "transactions")] == [10, 30, 40]
+
+
+@pytest.mark.parametrize(
+    ("commits", "answered", "message"),
+    [
+        (True, True, ("accepted", 200, 300)),
+        (False, True, ("open", None, None)),
+        (True, False, ("open", 200, None)),
+        (False, False, ("open", 200, None)),
+    ],
+)
+def test_a_delivery_accepted_in_a_transaction_is_settled_by_the_answer_to_its_commit_alone(
+    commits: bool, answered: bool, message: tuple[object, object, object]
+) -> None:
+    """After a rollback the client still holds it, and has not accepted it; without an answer nobody knows."""
+    rows = Rows()
+    deliveries = Half(rows, True)
+    one = TransactionRecords(rows, ("s", 0), deliveries)
+    deliveries.send(delivery(4))
+    deliveries.completed(ids((4, 4)), 150)
+    one.touch(200).accepted += deliveries.settle(ids((4, 4)), "accepted", 200, transaction=1)
+    one.ends(250, 5, commits)
+    if answered:
+        one.completed(ids((5, 5)), 300)
+    one.finish("open")
+    deliveries.flush("open")
+    assert [(row["outcome"], row["accepted_at"], row["settled_at"]) for row in named(rows, "messages")] == [message]
 
 
 def test_a_commit_without_an_answer_is_in_doubt() -> None:
     one, rows = made()
-    accepted = message(4)
+    accepted = delivery(4)
     one.touch(10).accepted.append(accepted)
     one.ends(20, 5, True)
     one.touch(30)
@@ -168,6 +197,50 @@ def test_a_refusal_takes_back_the_time_of_the_command_that_it_is_about_and_no_ot
 def test_a_branch_that_is_joined_and_resumed_has_the_time_of_its_first_start_and_counts_them_all() -> None:
     found = row((Start(XID), 0), (Start(XID, join=True), 0), (End(XID, suspend=True), 0), (Start(XID, resume=True), 0))
     assert (found["start_at"], found["starts"]) == (10, 3)
+
+
+def test_a_broker_forgets_a_branch_without_deciding_it_again() -> None:
+    found = row(*BEGIN, (Prepare(XID), 0), (Commit(XID), 6), (Forget(XID), None))
+    assert (found["decide_at"], found["decided_at"], found["one_phase"]) == (40, 45, False)
+
+
+def test_an_answer_about_a_branch_that_is_over_adds_nothing() -> None:
+    rows = Rows()
+    one = Branches(rows)
+    one.said(Start(XID), 1)
+    for time in (2, 3):
+        one.said(Commit(XID, True), time)
+    one.result("dtx.commit", NAME, XaResult(0), 4)
+    one.result("dtx.commit", NAME, XaResult(6), 5)
+    one.refused("dtx.commit", NAME, 409)
+    one.completed("dtx.forget", NAME)
+    one.finish()
+    assert [(each["outcome"], each["decided_at"], each["error_code"]) for each in named(rows, "dtx")] == [
+        ("committed", 4, None)
+    ]
+
+
+def test_a_branch_that_is_named_again_after_its_end_is_another_one() -> None:
+    rows = Rows()
+    one = Branches(rows)
+    for time in (10, 20):
+        one.said(Start(XID), time)
+        one.said(Commit(XID, True), time + 1)
+        one.result("dtx.commit", NAME, XaResult(0), time + 2)
+        assert len(rows.by_table["dtx"]) == time // 10
+    one.finish()
+    assert [(each["ts"], each["decided_at"]) for each in named(rows, "dtx")] == [(10, 12), (20, 22)]
+
+
+def test_branches_that_are_over_take_no_room_in_the_state_of_a_replay() -> None:
+    rows = Rows()
+    one = Branches(rows)
+    empty = write(one, {"rows": rows})
+    for number in range(9):
+        xid = Xid(number)
+        one.said(Commit(xid, True), number)
+        one.result("dtx.commit", name_of(xid), XaResult(0), number)
+    assert write(one, {"rows": rows}) == empty
 
 
 def test_what_names_no_branch_is_passed_over() -> None:
