@@ -17,7 +17,7 @@ from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError
 from amqp_sansio.spark.live import coordinator, disk
 from amqp_sansio.spark.live.broker_link import BrokerLink
 from amqp_sansio.spark.live.coordinator import NOTE, CommitCoordinator, Decisions, EpochDecision, TaskPublished
-from amqp_sansio.spark.live.identity import SINK, branch, word
+from amqp_sansio.spark.live.identity import SINK, branch, name_of
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import EXACTLY_ONCE
 from amqp_sansio.spark.live.sink import STEPS as TASK_STEPS
@@ -128,7 +128,7 @@ def test_branches_that_are_gone_are_not_decided_about(broker: InMemory, tmp_path
     """A broker that forgot what was prepared: the epoch is not decided, so that it will be published again."""
     options = sink(broker.url, tmp_path, retrySeconds="0")
     decisions = Decisions(options.journal)
-    lost = TaskPublished(word(branch(decisions.owner, SINK, 0)), 1, 1)
+    lost = TaskPublished(name_of(branch(decisions.owner, SINK, 0)), 1, 1)
     with pytest.raises(LiveError, match="1 of 1 prepared branches are not there any more"):
         CommitCoordinator(options).commit("q", 0, [lost])
     assert decisions.last("q") is None

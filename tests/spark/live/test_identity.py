@@ -14,13 +14,13 @@ from amqp_sansio.spark.live.identity import (
     SINK,
     SOURCE,
     branch,
-    from_word,
+    branch_named,
+    name_of,
     new_owner,
     number_of,
     number_of_job,
     owned,
     unseen,
-    word,
 )
 from amqp_sansio.spec.xids import key_of, xid
 
@@ -30,7 +30,7 @@ OWNERS = st.binary(min_size=16, max_size=16)
 @given(OWNERS, st.sampled_from([SOURCE, SINK, JOB]), st.integers(0, MOST))
 def test_a_branch_is_read_back_from_its_word(owner: bytes, kind: bytes, number: int) -> None:
     made = branch(owner, kind, number)
-    assert key_of(from_word(word(made))) == key_of(made)
+    assert key_of(branch_named(name_of(made))) == key_of(made)
     assert number_of(made) == number
     assert owned([made], owner, kind) == [made]
 
@@ -53,7 +53,7 @@ def test_nobody_elses_branch_is_ours(one: bytes, two: bytes) -> None:
 
 def test_each_attempt_is_another_branch() -> None:
     owner = new_owner()
-    assert len({word(branch(owner, SOURCE, 1)) for _ in range(100)}) == 100
+    assert len({name_of(branch(owner, SOURCE, 1)) for _ in range(100)}) == 100
     assert new_owner() != owner
     assert number_of_job("one") == number_of_job("one") != number_of_job("two")
 
@@ -61,7 +61,7 @@ def test_each_attempt_is_another_branch() -> None:
 @pytest.mark.parametrize("text", ["", "x-y", "00", "0g-00", "AB-CD"])
 def test_what_names_no_branch(text: str) -> None:
     with pytest.raises((ValueError, AmqpError)):
-        from_word(text)
+        branch_named(text)
 
 
 def test_what_was_seen_is_not_seen_again() -> None:

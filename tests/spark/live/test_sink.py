@@ -14,7 +14,7 @@ from tests.spark.live.stage import COPY, InMemory, declare, drain, in_doubt, sin
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live import observed, register
 from amqp_sansio.spark.live.coordinator import Decisions, TaskPublished
-from amqp_sansio.spark.live.identity import SINK, from_word, new_owner, owned
+from amqp_sansio.spark.live.identity import SINK, branch_named, new_owner, owned
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE
 from amqp_sansio.spark.live.sink import WITHOUT_WORD, EpochWriter, JobWriter, Publisher, TaskReport
@@ -117,7 +117,7 @@ def test_nothing_is_published_before_it_is_decided(broker: InMemory, tmp_path: P
     many = [Outgoing("", COPY, b"%d" % number, {"mandatory": True}) for number in range(WITHOUT_WORD + 50)]
     made = Publisher(sink(broker.url, tmp_path, branchTimeout="60"), OWNER, EXACTLY_ONCE).publish(many, 7)
     assert (made.rows, made.octets) == (len(many), sum(len(each.body) for each in many))
-    assert owned([from_word(made.branch)], OWNER, SINK)
+    assert owned([branch_named(made.branch)], OWNER, SINK)
     assert (broker.served.depth(COPY), in_doubt(broker.url)) == (0, 1)
 
 

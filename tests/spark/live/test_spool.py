@@ -10,7 +10,7 @@ import pytest
 
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live import spool
-from amqp_sansio.spark.live.identity import SOURCE, branch, word
+from amqp_sansio.spark.live.identity import SOURCE, branch, name_of
 from amqp_sansio.spark.live.spool import NOTE, SLICE_OCTETS, SLICE_ROWS, RawMessage, Segment, Spool, read, write
 
 
@@ -26,8 +26,8 @@ def test_what_is_recorded_counts_and_nothing_else(tmp_path: Path) -> None:
     assert spool.drafts() == [draft]
     made = spool.record(draft)
     assert Spool(tmp_path / "spool").segments() == [made]
-    assert (made.number, made.rows, made.octets, made.branch) == (1, 1, 6, word(name))
-    assert spool.branches() == {word(name): made}
+    assert (made.number, made.rows, made.octets, made.branch) == (1, 1, 6, name_of(name))
+    assert spool.branches() == {name_of(name): made}
     assert spool.drafts() == []
     spool.withdraw(made)
     assert spool.segments() == []

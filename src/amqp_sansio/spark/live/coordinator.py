@@ -17,7 +17,7 @@ import attrs
 from amqp_sansio.spark.errors import LiveError, LiveLossError, LiveSetupError
 from amqp_sansio.spark.live.broker_link import LOG, BrokerLink, StepHook, go_on, persistently
 from amqp_sansio.spark.live.disk import FolderLock, folder, get_json, put_json
-from amqp_sansio.spark.live.identity import JOB, SINK, from_word, note_of, number_of, number_of_job, owned, unseen, word
+from amqp_sansio.spark.live.identity import JOB, SINK, branch_named, name_of, note_of, number_of, number_of_job, owned, unseen
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions
 from amqp_sansio.spec.dtx import Xid
 
@@ -81,8 +81,8 @@ class CommitCoordinator:
         seen: set[str] = set()
         while mine := unseen(self._owned(link), seen):
             self._step("asked")
-            self._commit(link, [each for each in mine if word(each) in decided])
-            link.rollback([each for each in self._ours(mine) if word(each) not in decided])
+            self._commit(link, [each for each in mine if name_of(each) in decided])
+            link.rollback([each for each in self._ours(mine) if name_of(each) not in decided])
             self._step("undone")
         for each in known:
             self.decisions.finish(each)
@@ -108,7 +108,7 @@ class CommitCoordinator:
         if last is not None and last.epoch >= epoch:
             self._with_broker(lambda link: self.recover(link) if link.has_dtx() else None)
             return False
-        branches = [from_word(each) for each in names]
+        branches = [branch_named(each) for each in names]
         if branches:
             self._with_broker(lambda link: self._prepared(link, names))
         self._step("checked")
@@ -128,8 +128,8 @@ class CommitCoordinator:
 
     def _prepared(self, link: BrokerLink, names: Sequence[str]) -> None:
         """Raises LiveError unless the broker still has all of these; it may have been replaced by one without them."""
-        kept = {word(each) for each in self._owned(link)}
-        missing = [each for each in names if each not in kept and not link.knows(from_word(each))]
+        kept = {name_of(each) for each in self._owned(link)}
+        missing = [each for each in names if each not in kept and not link.knows(branch_named(each))]
         if missing:
             raise LiveError(
                 f"{self.options.access.shown}: {len(missing)} of {len(names)} prepared branches are not there any more: "
@@ -143,7 +143,7 @@ class CommitCoordinator:
         """
         decided = {name for each in self.decisions.all() for name in each.branches}
         names = [each.branch for each in published if each is not None and each.branch]
-        branches = [from_word(name) for name in names if name not in decided]
+        branches = [branch_named(name) for name in names if name not in decided]
         if not branches:
             return
         try:

@@ -22,7 +22,7 @@ LOOK_SECONDS: Final = 0.1
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def as_live_error(path: Path) -> Iterator[None]:
     """Turns an error of the operating system about a file into a LiveError; nothing is lost by it."""
     try:
         yield
@@ -61,7 +61,7 @@ def sync(file: BinaryIO) -> None:
 def put(path: Path, octets: bytes) -> None:
     """Writes a file atomically, in place of an existing one.  Raises LiveError."""
     part = path.with_name(path.name + PART)
-    with told(path):
+    with as_live_error(path):
         with part.open("wb") as file:
             file.write(octets)
             sync(file)
@@ -105,7 +105,7 @@ class FolderLock:
         except ImportError:
             raise LiveSetupError(f"{self.path}: this system has no file locks (fcntl) (option {self._option})") from None
         until = time.monotonic() + seconds
-        with told(self.path):
+        with as_live_error(self.path):
             file = (self.path / LOCK).open("ab")
         while True:
             try:

@@ -75,8 +75,8 @@ def owned(xids: Iterable[Xid], owner: bytes, kind: bytes) -> list[Xid]:
 
 def unseen(xids: Iterable[Xid], seen: set[str]) -> list[Xid]:
     """Returns the branches not seen before, and marks them as seen; a broker lists only some of those in doubt at a time."""
-    found = [each for each in xids if word(each) not in seen]
-    seen.update([word(each) for each in found])
+    found = [each for each in xids if name_of(each) not in seen]
+    seen.update([name_of(each) for each in found])
     return found
 
 
@@ -90,16 +90,16 @@ def number_of_job(name: str) -> int:
     return int.from_bytes(sha256(name.encode()).digest()[:8], "big")
 
 
-def word(given: Xid) -> str:
-    """Returns a branch as a word, for file names and JSON."""
+def name_of(given: Xid) -> str:
+    """Returns the name of a branch, for file names and JSON."""
     _, global_id, branch_id = key_of(given)
     return f"{global_id.hex()}-{branch_id.hex()}"
 
 
-def from_word(text: str) -> Xid:
-    """Returns the branch of a word.  Raises ValueError for an invalid one."""
+def branch_named(text: str) -> Xid:
+    """Returns the branch of that name.  Raises ValueError for anything else."""
     global_id, _, branch_id = text.partition("-")
     made = xid(FORMAT, bytes.fromhex(global_id), bytes.fromhex(branch_id))
-    if word(made) != text:
+    if name_of(made) != text:
         raise ValueError(f"{text!r} names no branch")
     return made

@@ -21,7 +21,7 @@ from amqp_sansio.errors import EncodeError, MessageReturned
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.broker_link import LOG, BrokerLink, StepHook, give_time, go_on
 from amqp_sansio.spark.live.coordinator import CommitCoordinator, TaskPublished
-from amqp_sansio.spark.live.identity import JOB, SINK, branch, number_of_job, word
+from amqp_sansio.spark.live.identity import JOB, SINK, branch, name_of, number_of_job
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, sink_options
 from amqp_sansio.spec.codes import XaStatus
@@ -201,7 +201,7 @@ class Publisher:
             if status == XaStatus.XA_RDONLY and not self.options.rows.mandatory:  # no queue took any, which is allowed
                 return TaskPublished("", rows, octets)
             link.must_keep(status, "is given")
-            return TaskPublished(word(name), rows, octets)
+            return TaskPublished(name_of(name), rows, octets)
 
     def _send(self, session: Session, messages: Iterable[Outgoing]) -> tuple[int, int]:
         """Sends all; returns how many there were, and the octets of their bodies."""

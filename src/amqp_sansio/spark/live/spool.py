@@ -1,6 +1,6 @@
 """The spool: a folder of segments.  Recorded segments survive failures of the broker, of Spark and of this process.
 
-A segment is one Arrow file of received messages, named by its number and its branch.
+A segment is one Arrow file of received messages, named by its number, its size and its branch.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.disk import PART, FolderLock, folder, put_json, sync, sync_folder, told
-from amqp_sansio.spark.live.identity import from_word, note_of, word
+from amqp_sansio.spark.live.disk import PART, FolderLock, as_live_error, folder, put_json, sync, sync_folder
+from amqp_sansio.spark.live.identity import branch_named, name_of, note_of
 from amqp_sansio.spec.dtx import Xid
 
 NOTE: Final = "spool.json"
+"""The file in the folder that names its owner and the last removed segment."""
 OPTION: Final = "spool"
+"""The option of the live source that gives the folder."""
 _NAME: Final = re.compile(r"(\d{12,20})-(\d{1,12})-(\d{1,18})-([0-9a-f]+-[0-9a-f]+)\.segment")
 
 
@@ -26,24 +28,24 @@ class Segment(NamedTuple):
     """A recorded segment."""
 
     number: int
-    """From 1 on, in the order in which they were taken."""
+    """From 1 on, in the order in which the messages were received."""
     rows: int
     octets: int
     """Octets of headers and bodies."""
     branch: str
-    """Its branch, as a word."""
+    """The name of its branch (`identity.name_of`)."""
     name: str
     """Its file in the spool."""
 
 
 def _named(name: str) -> Segment | None:
-    """Returns the segment of a file; None for a file of another name."""
+    """Returns the segment in a file of that name; None when it is no segment's name."""
     match = _NAME.fullmatch(name)
     return None if match is None else Segment(int(match[1]), int(match[2]), int(match[3]), match[4], name)
 
 
 class Draft(NamedTuple):
-    """A segment that is written and synced, but does not count yet."""
+    """A segment that is written and synced, but not recorded yet."""
 
     segment: Segment
     branch: Xid
@@ -51,7 +53,7 @@ class Draft(NamedTuple):
 
 
 class Spool:
-    """One query's segments.  `owner` is the name in its branches."""
+    """One query's segments.  `owner` begins the global ids of its branches."""
 
     def __init__(self, path: Path) -> None:
         self.path: Final = folder(path, OPTION)
@@ -89,8 +91,8 @@ class Spool:
         return found
 
     def draft(self, number: int, branch: Xid, messages: Sequence[RawMessage]) -> Draft:
-        """Writes and syncs messages, so that recording them needs no further space.  Raises LiveError."""
-        named = word(branch)
+        """Writes and syncs messages, so that recording them needs no further space.  Raises LiveError when the disk fails."""
+        named = name_of(branch)
         octets = sum([each.octets for each in messages])
         name = f"{number:012d}-{len(messages)}-{octets}-{named}.segment"
         part = self.path / (name + PART)
@@ -98,24 +100,24 @@ class Spool:
         return Draft(Segment(number, len(messages), octets, named, name), branch, part)
 
     def drafts(self) -> list[Draft]:
-        """Returns what was written and does not count, complete or not.  Only for the holder of the lock."""
+        """Returns the drafts in the folder, completely written or not.  Only for the holder of the lock."""
         found = []
         for path in self.path.glob(f"*{PART}"):
             segment = _named(path.name.removesuffix(PART))
             if segment is not None:
-                found.append(Draft(segment, from_word(segment.branch), path))
+                found.append(Draft(segment, branch_named(segment.branch), path))
         return sorted(found)
 
     def record(self, draft: Draft) -> Segment:
-        """Records a draft: from now on it counts.  Raises LiveError when that is not certain."""
-        with told(draft.part):
+        """Records a draft as a segment.  Raises LiveError when it is not certain that it is one."""
+        with as_live_error(draft.part):
             draft.part.rename(self.path / draft.segment.name)
             sync_folder(self.path)
         return draft.segment
 
     def withdraw(self, segment: Segment) -> None:
-        """Withdraws a recorded segment that nobody has seen yet: its messages are on their queues again."""
-        with told(self.path):
+        """Withdraws a recorded segment that nobody has read: the broker has its messages on their queues again."""
+        with as_live_error(self.path):
             (self.path / segment.name).unlink(missing_ok=True)
             sync_folder(self.path)
 
@@ -129,7 +131,7 @@ class Spool:
                 path.unlink(missing_ok=True)
 
     def remove(self, number: int) -> None:
-        """Removes segments up to this one, which will not be asked for again."""
+        """Removes segments up to this one: Spark will not ask for them again."""
         if number <= self._removed:
             return
         gone = [each for each in self.segments() if each.number <= number]
@@ -139,7 +141,7 @@ class Spool:
             (self.path / each.name).unlink(missing_ok=True)
 
     def branches(self) -> dict[str, Segment]:
-        """Returns the segments by the words of their branches."""
+        """Returns the segments by the names of their branches."""
         return {each.branch: each for each in self.segments()}
 
 
@@ -178,7 +180,7 @@ def write(path: Path, messages: Sequence[RawMessage]) -> None:
         pa.array([each[at] for each in messages], field.type) for at, field in enumerate(_SCHEMA)
     ]  # fmt: skip
     batch = pa.RecordBatch.from_arrays(columns, schema=_SCHEMA.with_metadata({"form": FORM}))
-    with told(path):
+    with as_live_error(path):
         try:
             with path.open("wb") as file:
                 with pa.ipc.new_file(file, batch.schema) as writer:
@@ -217,7 +219,7 @@ def _slices(batch: Any) -> Iterator[tuple[int, int]]:
     if not rows:
         return
     octets = sum(each.nbytes for each in batch.columns) / rows
-    many = max(1, min(SLICE_ROWS, int(SLICE_OCTETS / max(octets, 1))))
+    count = max(1, min(SLICE_ROWS, int(SLICE_OCTETS / max(octets, 1))))
     while start < rows:
-        yield start, min(many, rows - start)
-        start += many
+        yield start, min(count, rows - start)
+        start += count

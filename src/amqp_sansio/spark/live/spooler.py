@@ -26,7 +26,7 @@ from amqp_sansio.errors import AmqpError, SessionFailed
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spark.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.broker_link import LOG, BrokerLink, StepHook, give_time, go_on, persistently
-from amqp_sansio.spark.live.identity import SOURCE, branch, owned, unseen, word
+from amqp_sansio.spark.live.identity import SOURCE, branch, name_of, owned, unseen
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE, BrokerAccess, SourceOptions
 from amqp_sansio.spark.live.spool import RawMessage, Segment, Spool
 from amqp_sansio.spec.codes import XaStatus
@@ -107,13 +107,13 @@ class Spooler:
             seen: set[str] = set()
             while mine := unseen(owned(intake.link.in_doubt(), self.spool.owner, SOURCE), seen):
                 self._step("asked")
-                good = [each for each in mine if word(each) in recorded]
+                good = [each for each in mine if name_of(each) in recorded]
                 # What the broker undid is on its queue again, and nobody has seen the segment.
                 for each, _ in intake.link.commit(good):
                     LOG.warning("%s: the broker undid a branch that it had prepared", self.options.access.shown)
-                    self.spool.withdraw(recorded[word(each)])
+                    self.spool.withdraw(recorded[name_of(each)])
                 self._step("finished")
-                intake.link.rollback([each for each in mine if word(each) not in recorded])
+                intake.link.rollback([each for each in mine if name_of(each) not in recorded])
                 self._step("undone")
             self._roll_back_drafts(intake)
             self._step("tidied")
