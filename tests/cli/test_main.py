@@ -139,9 +139,11 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **more}
 
 
-def run(*arguments: str, stdout: IO[bytes] | int = subprocess.PIPE, **more: str) -> subprocess.Popen[bytes]:
+def run(
+    *arguments: str, stdout: IO[bytes] | int = subprocess.PIPE, stderr: IO[bytes] | int = subprocess.PIPE, **more: str
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "amqp_sansio", *arguments], stdout=stdout, stderr=subprocess.PIPE, env=environment(**more)
+        [sys.executable, "-m", "amqp_sansio", *arguments], stdout=stdout, stderr=stderr, env=environment(**more)
     )
 
 
@@ -163,10 +165,18 @@ def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
         assert process.returncode == 141
 
 
-def test_a_full_disk_behind_stdout_is_reported_in_one_sentence() -> None:
-    with open("/dev/full", "wb") as full, run("decode", HELLO, stdout=full) as process:
+@pytest.mark.parametrize("verb", ["decode", "check"])
+def test_a_full_disk_behind_stdout_is_reported_in_one_sentence_and_is_no_verdict(verb: str) -> None:
+    with open("/dev/full", "wb") as full, run(verb, HELLO, stdout=full) as process:
         assert process.communicate()[1] == b"amqp-sansio: cannot write to stdout: No space left on device\n"
-    assert process.returncode == 1
+    assert process.returncode == 2
+
+
+def test_a_full_disk_behind_stderr_changes_neither_the_lines_nor_the_exit_status(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full, run("check", "--json", HELLO, str(tmp_path / "none"), stderr=full) as process:
+        lines = process.communicate()[0].splitlines()
+    assert [json.loads(line)["verdict"] for line in lines] == ["clean"]
+    assert process.returncode == 2
 
 
 def test_what_else_the_system_refuses_is_no_matter_of_stdout(monkeypatch: pytest.MonkeyPatch) -> None:

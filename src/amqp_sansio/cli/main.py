@@ -15,7 +15,8 @@ from amqp_sansio.kernel.build import VERSION
 
 _BROKEN_PIPE: Final = 141
 """What a shell reports for a program that SIGPIPE ended."""
-_FULL: Final = 1
+_FULL: Final = 2
+"""Not 1, which tells of `check` and `simulate` that something was judged and found wrong."""
 
 _DESCRIPTION: Final = """\
 AMQP before 1.0: read captures, run and test brokers, send and receive messages.

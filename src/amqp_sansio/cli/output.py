@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from json import JSONEncoder
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
@@ -42,7 +43,8 @@ def printed(name: str) -> str:
 def complain(text: str) -> None:
     """Prints one line on stderr, after everything printed so far."""
     sys.stdout.flush()
-    print(f"amqp-sansio: {escaped(text)}", file=sys.stderr)
+    with suppress(OSError):  # stderr may be a file on a full disk; the exit status tells what else there is to tell
+        print(f"amqp-sansio: {escaped(text)}", file=sys.stderr)
 
 
 def painted(text: str, colour: str) -> str:
