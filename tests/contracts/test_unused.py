@@ -31,7 +31,6 @@ BY_REASON = {
         "captures/rows.py": "body_hex",
     },
     "public: a property of an event": {
-        "events/channel.py": "property_octets",
         "events/message.py": "fragment_properties",
     },
     "public: a type of value, which its native stands for elsewhere": {

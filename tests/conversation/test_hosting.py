@@ -8,13 +8,17 @@ from tests.steps import steps
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import AMQP_0_9_1, AMQP_0_10
+from amqp_sansio.engine.channel_client import ChannelClientConnection
+from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.handshake import PATIENCE
+from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.events import Authenticated, ConnectionClosed, ConnectionOpened, Event
+from amqp_sansio.events import Authenticated, ConnectionClosed, ConnectionOpened, Event, MethodAnswered, MethodReceived
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.connection import Heartbeat
+from amqp_sansio.spec.methods import queue
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_control
 
@@ -199,3 +203,32 @@ def test_every_connection_ticks() -> None:
         pass
     assert isinstance(ended[-1], ConnectionClosed)
     assert OwnServer(ServerConfig(), lambda connection, event: None).tick(0.0) is None
+
+
+def test_a_handler_gets_the_connection_of_a_client_with_channels() -> None:
+    asked: list[object] = []
+
+    def handle(connection: ChannelServerConnection, event: Event) -> None:
+        if isinstance(event, MethodReceived) and event.id is not None:
+            asked.append(event.method)
+            connection.channels[0].reply(event.id, queue.DeclareOk("orders"))
+
+    server = OwnServer(ServerConfig(dialects=(AMQP_0_9_1,), mechanisms=(PlainServer(lambda name, password: True),)), handle)
+    guest, client = server.connect(), ChannelClientConnection(ClientConfig(dialect=AMQP_0_9_1, username="me"))
+
+    def talk() -> list[Event]:
+        heard: list[Event] = []
+        while octets := client.data_to_send():
+            guest.receive_data(octets)
+            while server.next_event() is not None:
+                pass
+            client.receive_data(guest.data_to_send())
+            heard += client.events()
+        return heard
+
+    talk()
+    channel = client.channel()
+    talk()
+    channel.declare_queue("orders")
+    assert [each.method for each in talk() if isinstance(each, MethodAnswered)] == [queue.DeclareOk("orders")]
+    assert asked == [queue.Declare("orders")]

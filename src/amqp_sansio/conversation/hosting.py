@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.handshake import Doorstep
@@ -85,14 +85,16 @@ def load(config: ServerConfig) -> None:
 class OwnServer:
     """A server of your own: calls `handle` with each event and its connection, on which it may send whatever it likes.
 
+    The connection is a ServerConnection, or the ChannelServerConnection of a client that speaks a dialect with channels.
+
     When `handle` raises, that connection is closed (320) and `failed` gets the error; without `failed` the server raises it.
     """
 
     def __init__(
         self,
         config: ServerConfig,
-        handle: Callable[[ServerConnection, Event], object],
-        failed: Callable[[ServerConnection, Exception], object] | None = None,
+        handle: Callable[[Any, Event], object],  # Any: `config.dialects` tells the classes of connections, their type does not
+        failed: Callable[[Any, Exception], object] | None = None,
     ) -> None:
         self.config: Final = config
         load(config)

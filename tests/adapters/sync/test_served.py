@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 
@@ -113,3 +114,18 @@ def test_each_has_a_clock_that_agrees_with_that_of_the_machine() -> None:
         epoch = broker.broker.config.epoch
         assert epoch is not None
         assert abs(epoch + time.monotonic() - time.time()) < 60
+
+
+def test_a_client_of_another_version_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with ServedBroker() as broker, socket.create_connection(("127.0.0.1", int(broker.url.rpartition(":")[2]))) as stranger:
+        stranger.sendall(b"AMQP\0\0\x09\x01")
+        while stranger.recv(100):
+            pass
+    (record,) = caplog.records
+    assert "this side speaks AMQP 0-10, the other one AMQP 0-9-1" in record.getMessage()
+
+
+def test_a_client_that_closes_is_not_worth_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    with ServedBroker() as broker, connect(broker.url):
+        pass
+    assert [each for each in caplog.records if each.name == "amqp_sansio.server"] == []

@@ -228,6 +228,18 @@ def test_a_server_of_ones_own_that_raises_serves_no_more_and_says_so() -> None:
         server.serve_forever()
 
 
+def test_a_server_that_ended_before_its_block_raised_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    def handle(connection: ServerConnection, event: Event) -> None:
+        raise KeyError("a bug")
+
+    own = OwnServer(ServerConfig(), handle)
+    with pytest.raises(ConnectFailed), serve(own, own.connect, port=0) as server:
+        there_and_back("amqp://{}:{}/".format(*server.address))
+    (record,) = [each for each in caplog.records if each.name == "amqp_sansio.server"]
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], KeyError)
+
+
 def test_an_interrupt_just_before_the_server_waits_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """No wait is without an end: the second one is that in which Python looks for signals."""
     waits: list[float | None] = []

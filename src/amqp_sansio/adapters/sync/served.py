@@ -10,6 +10,7 @@ from typing import Final, Self
 
 import attrs
 
+from amqp_sansio.adapters.base_server import LOG
 from amqp_sansio.adapters.sync.server import Server
 from amqp_sansio.broker import Broker, BrokerConfig, Kind, Peer, Rule, Rules, Verb
 from amqp_sansio.broker.access import LEGAL
@@ -18,7 +19,7 @@ from amqp_sansio.config import ServerConfig, ServerMechanism
 from amqp_sansio.conversation.hosting import Host
 from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.events import Event, TransferReceived
+from amqp_sansio.events import ConnectionClosed, Event, TransferReceived
 from amqp_sansio.spec.values import Map, Value
 
 REMEMBERED: Final = 100_000
@@ -63,8 +64,12 @@ class _Recording(Host[Peer]):
 
     def next_event(self) -> tuple[Peer, Event] | None:
         happened = self.broker.next_event()
-        if happened is not None and isinstance(happened[1], TransferReceived):
-            self.published.append(_published(*happened))
+        if happened is not None:
+            event = happened[1]
+            if isinstance(event, TransferReceived):
+                self.published.append(_published(*happened))
+            elif isinstance(event, ConnectionClosed) and event.violation is not None:
+                LOG.warning("a client's connection has ended: %s", event.text)
         return happened
 
     def ready(self) -> tuple[Peer, ...]:

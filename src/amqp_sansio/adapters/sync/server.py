@@ -82,8 +82,11 @@ class Server(BaseServer[G, "_Socket[G]"]):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-        if error is None and self.error is not None:
+        if self.error is None:
+            return
+        if error is None:
             raise self.error
+        LOG.error("the server has ended: its host raised", exc_info=self.error)  # maybe that is why the block raised
 
     def wake(self) -> None:
         """Makes the thread run a turn, because another thread has produced output."""
