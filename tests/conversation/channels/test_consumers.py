@@ -313,6 +313,35 @@ def test_a_server_that_cancels_again_and_again_brings_no_more_than_twice_the_pre
     assert not inbox.closed
 
 
+def test_a_consumer_that_waits_to_start_again_starts_once_behind_a_loss() -> None:
+    """The next connection starts it; a second basic.consume with its tag would break a rule."""
+    stage, inbox = flooded(3, resubscribe=True)
+    (consumer,) = stage.broker.consumers.pop("q")
+    consumer.channel.cancel_consumer(inbox.tag)
+    stage.run()
+    stage.cut()
+    stage.queue("q", b"1", b"2")
+    stage.connect()
+    stage.broker.heard.clear()
+    for _ in range(2):
+        assert inbox.take() is not None
+        stage.run()
+    assert stage.broker.heard == []
+    assert [each.tag for each in stage.broker.consumers["q"]] == [inbox.tag]
+    assert inbox.core.is_open
+
+
+def test_a_program_may_cancel_a_consumer_twice() -> None:
+    """The first call decides what becomes of its messages; the server hears of one."""
+    stage, inbox = flooded(2)
+    first, second = inbox.cancel(keep=True), inbox.cancel()
+    stage.broker.heard.clear()
+    stage.run()
+    assert [each.method.VERB for each in stage.broker.heard if isinstance(each, MethodReceived)] == ["basic.cancel"]
+    assert (first.done, second.done, inbox.cancel().done) == (True, True, True)
+    assert len(inbox.messages) == 2
+
+
 def test_a_consumer_that_is_stopped_does_not_start_again() -> None:
     stage, inbox = flooded(3, resubscribe=True)
     (consumer,) = stage.broker.consumers.pop("q")

@@ -266,6 +266,30 @@ def test_what_nobody_has_taken_goes_back_however_a_transaction_ends(commits: boo
     assert core.channel.unsettled == (RangeSet() if commits else RangeSet.of(message.tag))
 
 
+@pytest.mark.parametrize("commits", [False, True])
+def test_what_nobody_had_taken_before_a_loss_is_not_given_back_on_the_next_channel(commits: bool) -> None:
+    """The server has it back, and the same tags are those of other messages there."""
+    stage = staged()
+    stage.queue("q", b"1", b"2", b"3")
+    core = stage.open()
+    core.transaction.begin()
+    inbox = core.consumers.subscribe("q")
+    stage.run()
+    stage.get(inbox.cancel())
+    stage.cut()
+    stage.connect()
+    message = stage.fetch(core, "q")
+    if commits:
+        assert isinstance(core.transaction.commit().error, TransactionFailed)
+        core.transaction.begin()
+        stage.get(core.transaction.commit())
+    else:
+        core.transaction.roll_back()
+        stage.run()
+    assert core.channel.unsettled == RangeSet.of(message.tag)
+    assert stage.bodies("q") == [b"2", b"3"]
+
+
 def test_a_transaction_of_the_users_own_is_committed_by_nobody_else() -> None:
     stage = staged()
     stage.queue("q", b"1")
