@@ -164,6 +164,20 @@ def test_so_many_messages_apart_from_one_another_are_accepted_in_one(accepted: i
     assert len(stage.bodies("q")) == 12 - min(accepted, 4)
 
 
+def test_outside_of_one_messages_apart_from_one_another_are_accepted_without_limit() -> None:
+    """Each acknowledgement takes effect at once, so that nothing of it is remembered."""
+    stage = staged(limits=Limits(ranges=4))
+    stage.queue("q", *[b"%d" % number for number in range(12)])
+    core = stage.open()
+    inbox = core.consumers.subscribe("q")
+    stage.run()
+    for message in list(inbox.messages)[::2]:
+        message.accept()
+    stage.run()
+    assert core.channel.unsettled == RangeSet.of(*range(2, 13, 2))
+    assert core.is_open
+
+
 def test_behind_one_nothing_is_published_or_accepted() -> None:
     """The channel stays transactional: what is said there would wait for a commit that may never come."""
     stage = staged()
