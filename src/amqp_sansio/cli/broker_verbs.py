@@ -1,4 +1,4 @@
-"""The verbs that connect to a peer: their arguments, and their dispatch."""
+"""The verbs that run a broker, look after its files, or connect to one: their arguments, and their dispatch."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     _Verbs = argparse._SubParsersAction[Parser]
 
 MOST_MESSAGE: Final = 1 << 40
-"""The most octets of a message that may be configured; more is a typing error."""
+"""The largest `--max-message`; a larger number is a typing error."""
 ACTIONS: Final = ("check", "backup", "compact")
-"""What `store` does."""
+"""The actions of `store`."""
 VERBS: Final = ("serve", "passwd", "rules", "store", "send", "receive", "probe")
 
 _SERVE: Final = """\
@@ -97,7 +97,7 @@ exit status: 0 allowed; 1 denied; 2 the file cannot be read, or the request make
 
 _PROBE: Final = """\
 Lead a running server of AMQP 0-10 through conversations from the grammar of the protocol, legal ones and ones with one illegal
-step, and report which rules it kept and which it broke, each with the shortest conversation and its octets.
+step, and report which rules it kept and which it broke, each with the shortest conversation that shows it, and its octets.
 
 It first makes every move of every grammar that a client can lead to, then tries each illegal step and each named refusal once
 (about 750 conversations in all), then continues at random. The same seed gives the same conversations. It deletes whatever it
@@ -109,11 +109,11 @@ _PROBE_MORE: Final = """\
 exit status: 0 the server kept every rule that was tried; 1 it broke some; 2 nobody answers, the login fails, or the server
 closes the connection at the protocol header, as a TLS port does: give amqps://host:port, and --ca"""
 
-_CLIENT_MORE: Final = "exit status: 0 done; 1 failed, or only in part done; 2 no connection; 130 interrupted (SIGINT)"
+_CLIENT_MORE: Final = "exit status: 0 done; 1 failed, or done only in part; 2 no connection; 130 interrupted (SIGINT)"
 
 
 def add_verbs(verbs: _Verbs) -> None:
-    """Adds them to the command line."""
+    """Adds these verbs to the command line."""
     _add_serve(_verb(verbs, "serve", "serve a broker", _SERVE, _SERVE_MORE))
     verb = _verb(verbs, "passwd", "put a user into a file of password verifiers", _PASSWD, "")
     argument(verb, "file", "FILE", "the file")
@@ -124,7 +124,7 @@ def add_verbs(verbs: _Verbs) -> None:
     verb = _verb(verbs, "store", "check, copy or compact the store of a broker", _STORE, _STORE_MORE)
     argument(verb, "action", f"{{{','.join(ACTIONS)}}}", "what to do", choices=ACTIONS)
     argument(verb, "directory", "DIR", "the directory of the store")
-    argument(verb, "target", "TARGET", "where a backup goes", nargs="?")
+    argument(verb, "target", "TARGET", "the new directory for the backup", nargs="?")
     verb.set_defaults(complain=verb.error)
     _add_send(_verb(verbs, "send", "send messages to a broker", _SEND, _CLIENT_MORE))
     _add_receive(_verb(verbs, "receive", "receive messages from a broker", _RECEIVE, _CLIENT_MORE))
@@ -141,7 +141,7 @@ def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
     add(alone)
     options = list(arguments[1:])
     words: list[str] = []
-    if "--" in options:  # after it there are only words, which releases of argparse handle differently
+    if "--" in options:  # only words follow it; releases of argparse differ in what they make of them
         at = options.index("--")
         options, words = options[:at], options[at + 1 :]
     given, unknown = alone.parse_known_intermixed_args(options)
@@ -190,7 +190,7 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
         "--login-timeout",
         "S",
         "seconds that a client has for the login, and before that for the TLS handshake (30)",
-        type=_some_seconds,
+        type=_positive_seconds,
         dest="login_seconds",
     )
     argument(
@@ -223,7 +223,7 @@ def _add_send(verb: argparse.ArgumentParser) -> None:
     flag(verb, "--lines", "each line of stdin is a message")
     verb.add_argument("--transient", action="store_false", dest="persistent", help="messages that need not survive a restart")
     argument(verb, "--priority", "N", "0 to 9 (4)", type=whole(0, 9))
-    argument(verb, "--ttl", "MS", "milliseconds until they expire", type=whole(0, (1 << 63) - 1))
+    argument(verb, "--ttl", "MS", "milliseconds until the messages expire", type=whole(0, (1 << 63) - 1))
     argument(verb, "--content-type", "T", "the MIME type of the bodies")
     repeated(verb, "--header", "NAME=TEXT", "an application header; may be repeated", type=pair("NAME=TEXT"))
     _add_common(verb)
@@ -284,7 +284,7 @@ def _address(text: str) -> Address:
 # --- arguments ----------------------------------------------------------------------------------------------------------------
 
 
-def _some_seconds(text: str) -> float:
+def _positive_seconds(text: str) -> float:
     given = seconds(text)
     if not given:
         raise argparse.ArgumentTypeError("0 seconds are too few: give more")
@@ -309,7 +309,7 @@ _INTERMIXED: Final[dict[str, tuple[str, str, Callable[[argparse.ArgumentParser],
 
 
 def run(given: argparse.Namespace) -> int:
-    """Runs one of them; returns its exit status."""
+    """Runs the verb in `given`; returns its exit status."""
     if given.verb == "serve":
         from amqp_sansio.cli.serve import ServeOptions, serve
 

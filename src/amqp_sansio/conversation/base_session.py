@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 
 
 class BaseSession(Generic[K]):
-    """A session or a channel, whatever is spoken.  A base class."""
+    """What a session and a channel have in common.  A base class."""
 
     def __init__(self, core: K, line: Line, ending: Ending) -> None:
         self._core: Final = core
@@ -28,19 +28,19 @@ class BaseSession(Generic[K]):
         self._ending: Final = ending
 
     async def _opened(self) -> None:
-        """Waits until it can send."""
+        """Waits until the session or channel is open."""
         raise NotImplementedError
 
     async def _closing(self) -> None:
-        """Waits until everything sent is executed and confirmed, then ends it."""
+        """Waits until the peer has executed and confirmed everything sent, then ends it."""
         raise NotImplementedError
 
     async def _finish(self) -> None:
-        """Waits, at the end of a block and for no longer than `close_timeout`, until all is executed and confirmed."""
+        """Waits, at the end of a block, up to `close_timeout` until the peer has executed and confirmed everything."""
         raise NotImplementedError
 
     async def _end(self, quiet: bool) -> None:
-        """Ends it; `quiet`: without raising why it ended, because another error is being raised."""
+        """Ends it; `quiet`: raises nothing, because another error is being raised."""
         raise NotImplementedError
 
     async def __aenter__(self) -> Self:
@@ -54,7 +54,7 @@ class BaseSession(Generic[K]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Waits until everything sent is executed and confirmed, then ends it; after an error it just ends it.
+        """Waits until the peer has executed and confirmed everything sent, then ends it; after an error it just ends it.
 
         Raises the error of a message that was sent, failed, and was never awaited.
         """
@@ -70,7 +70,7 @@ class BaseSession(Generic[K]):
 
     @property
     def remade(self) -> int:
-        """How often it was opened again after a loss: a session that the broker had not kept, or a channel.
+        """How often the client opened it again after a loss: a session that the broker had not kept, or a channel.
 
         Exclusive queues of a session that was not kept are gone.
         """
@@ -78,14 +78,14 @@ class BaseSession(Generic[K]):
 
     @property
     def closed(self) -> Pending[None]:
-        """Completes when it is over for good: None when it was closed here, else its error."""
+        """Completes when it is over for good: None when this program closed it, else its error."""
         return Pending(self._core.ended, self._line.wait)
 
     async def close(self, timeout: float | None = None) -> None:
-        """Waits until everything sent is executed and confirmed, then ends it, as the end of its block does.
+        """Waits until the peer has executed and confirmed everything sent, then ends it, as the end of its block does.
 
-        Raises TimeoutError when that takes more than `timeout` seconds: it is ended all the same, and what was sent may or may
-        not be executed.  Without `timeout` it waits up to `close_timeout`.  Raises the error of a message that was sent,
+        Raises TimeoutError when that takes more than `timeout` seconds: it then ends all the same, and what was sent is in
+        doubt.  Without `timeout` it waits up to `close_timeout`.  Raises the error of a message that was sent,
         failed, and was never awaited.
         """
         check_timeout(timeout)
@@ -101,13 +101,14 @@ class BaseSession(Generic[K]):
             raise
 
     async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
-        """Sends something as soon as it is open, and waits for the answer."""
+        """Sends something by `say` as soon as it is open, and waits for the answer."""
         if timeout is not None:
             return await self._line.within(timeout, lambda: self._asked(say, None))
         await self._opened()
         return await self._line.asked(say)
 
     async def _confirmed(self, ticket: Ticket[None], timeout: float | None = None) -> None:
+        """Waits for the confirm of something sent, and asks the peer for it if it has not come."""
         if not ticket.done:
             self._core.prompt()
         await self._line.wait(ticket, timeout)
@@ -126,7 +127,7 @@ class ConnectionState(Generic[C]):
 
     @property
     def closed(self) -> Pending[None]:
-        """Completes when the client will not reconnect: None when it was closed here, else its ConnectionLost."""
+        """Completes when the client will not reconnect: None when this program closed it, else its ConnectionLost."""
         return Pending(self._client.ended, self._line.wait)
 
     @property
@@ -136,7 +137,7 @@ class ConnectionState(Generic[C]):
 
 
 class BaseSubscription(Generic[M]):
-    """Messages as they come, whatever is spoken.  A base class."""
+    """The messages of one subscription, as they come.  A base class."""
 
     def __init__(self, inbox: BaseInbox[M], line: Line, ending: Ending) -> None:
         self._inbox: BaseInbox[M] = inbox
@@ -172,8 +173,9 @@ class BaseSubscription(Generic[M]):
     async def receive(self, timeout: float | None = None) -> M:
         """Returns the next message.  Raises TimeoutError when none comes within `timeout` seconds; 0: when none is here.
 
-        Raises SubscriptionClosed when the subscription was ended here, SubscriptionCancelled when the server ended it.
+        Raises SubscriptionClosed when this program ended the subscription, SubscriptionCancelled when the server did.
         """
+        # A short cut for a valid timeout; `within` below refuses any other, even when a message is here.
         if type(timeout) in SECONDS and (message := self._inbox.take()) is not None:
             return message
         if timeout is not None:

@@ -35,13 +35,14 @@ class Message:
 
     def __init__(self, received: TransferReceived, inbox: Inbox, session: Session) -> None:
         self.received: Final = received
+        """The event that delivered it, with its raw header."""
         self.session: Final = session
         """The session that delivered it, on which alone it can be settled."""
         self._inbox: Final = inbox
 
     @property
     def id(self) -> int:
-        """Its command id in the session, by which it is settled."""
+        """The id of its message.transfer in the session; message.accept and the like name it."""
         return self.received.id
 
     @property
@@ -74,7 +75,7 @@ class Message:
 
     @property
     def discard_unroutable(self) -> bool:
-        """Whether the sender lets the broker drop it, instead of rejecting it, when no queue takes it."""
+        """Whether the broker drops it, instead of rejecting it, when no queue takes it."""
         return self._delivery.discard_unroutable
 
     @property
@@ -99,17 +100,17 @@ class Message:
 
     @property
     def timestamp(self) -> int | None:
-        """When it was made, or arrived at the broker, depending on who set it: seconds since 1970, UTC."""
+        """When the sender made it, or when the broker received it, if the broker set it: seconds since 1970, UTC."""
         return self._delivery.timestamp
 
     @property
     def expiration(self) -> int | None:
-        """When it expires: seconds since 1970, UTC; milliseconds from Java clients."""
+        """When it expires: seconds since 1970, UTC; Java clients write milliseconds."""
         return self._delivery.expiration
 
     @property
     def exchange(self) -> str:
-        """The exchange that it was published to, "" for the default exchange."""
+        """The exchange that it was published to; "" for the default exchange."""
         return self._delivery.exchange or ""
 
     @property
@@ -191,7 +192,7 @@ class Message:
         return {key: plain(value) for key, value in self.raw_headers.items()}
 
     def decoded(self) -> dict[str, Json] | list[Json]:
-        """Decodes the body of a message whose `content_type` is amqp/map or amqp/list, as plain values.
+        """Decodes a body whose `content_type` is amqp/map or amqp/list, as plain values.
 
         Raises DecodeError for any other content type, and for malformed octets.
         """

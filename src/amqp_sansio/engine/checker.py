@@ -49,8 +49,8 @@ class Observed(NamedTuple):
 TransferSeen: TypeAlias = tuple[KnownCommand[Transfer], int, "int | None", bytes, int, int, T, "bytes | None"]
 """A transfer.
 
-Its command, octets of header and body (None: no body segment), its octets from first to last, what was wanted of its header,
-and its message-id.
+Its command, the numbers of octets in its header and in its body (None: no body segment), the first octets of the body, where it
+begins and ends in the stream, what the caller's `HeaderDecoder` returned for its header, and its message-id.
 """
 
 
@@ -101,7 +101,7 @@ class Answered(NamedTuple):
 
 
 WHO: Final[dict[str, str]] = {"C": CLIENT, "S": SERVER}
-"""The observer's letter of each side, and the table's word for it."""
+"""The name of each side in tables, by its name in observations."""
 
 
 class ConnectionWitness:
@@ -122,7 +122,7 @@ class ConnectionWitness:
         self._excused: set[tuple[str, str]] = set()
 
     def header(self, speaker: str, same: bool) -> None:
-        """Judges a protocol header; `same`: the server's, for the version under observation."""
+        """Judges a protocol header; `same`: it is that of the dialect under observation."""
         verb = PROTOCOL_HEADER if same or speaker == "C" else OTHER_PROTOCOL_HEADER
         if self.dialogue.said(WHO[speaker], verb) is not None and not self._late:
             self.findings.note("connection.protocol-header", f"the {WHO[speaker]} sends its header unasked")
@@ -157,11 +157,11 @@ class ConnectionWitness:
         return self.dialogue.finished
 
     def _legal(self, speaker: str, word: str, verb: str) -> bool:
-        """Returns whether the machines accept `verb`, which their tables call `word`; reports what they refuse to `_blame`."""
+        """Returns whether the machines accept `verb`, which their tables call `word`; if not, `_blame` reports it."""
         refusal = self.dialogue.said(WHO[speaker], word)
         if refusal is None:
             return True
-        if (speaker, verb) in self._excused:  # the answer to a request that was illegal itself
+        if (speaker, verb) in self._excused:  # it answers a request that we have reported as illegal
             self._excused.discard((speaker, verb))
             return False
         other = "S" if speaker == "C" else "C"
@@ -170,15 +170,15 @@ class ConnectionWitness:
         return False
 
     def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
-        """Reports the rule that `who` broke.  The machines have kept their states."""
+        """Reports the rule that `who` broke.  The machines stay in their states."""
         raise NotImplementedError
 
 
 class Checker:
     """The checker of one family; the observer creates it when it knows the dialect.  A base class.
 
-    What was sent goes to `said` at once, verdicts to `findings`, whose speaker and offset the observer sets.  `witness` judges
-    what concerns the connection; `ears` are the observer's.
+    It appends what a side sent to `said` at once, and verdicts to `findings`, whose speaker and offset the observer sets.
+    `witness` judges what concerns the connection; `ears` are the observer's.
     """
 
     __slots__ = ("_connection", "_said", "ears", "findings")
@@ -197,7 +197,7 @@ class Checker:
         self._said: Final = said
 
     def _follow(self, witness: ConnectionWitness) -> None:
-        """Goes on with the witness of a snapshot."""
+        """Replaces the witness by that of a snapshot."""
         self._connection = witness
         self.findings = witness.findings
 
@@ -254,13 +254,13 @@ class Checker:
             self.unsettle()
 
     def unsettle(self) -> None:
-        """Records that the next unit may be out of order: the other side may have answered what we do not have yet."""
+        """Records that the next unit may be out of order: it may answer octets that we do not have yet."""
         self._connection.unsettle()
 
     def lost(self, speaker: Speaker) -> None:
         """Records lost octets of `speaker`: nothing that depends on them is a violation."""
         self._connection.lost(speaker)
-        for ear in self.ears.values():  # the other side need not begin with a header
+        for ear in self.ears.values():  # octets of a side that we have not heard yet need not begin with a protocol header
             ear.joined = ear.joined or not ear.received
 
     def ended(self, speaker: Speaker) -> None:

@@ -1,4 +1,4 @@
-"""The witness of a session in 0-10: judges what both sides send in it: attachment, ids, completion and credit."""
+"""The witness of a session in 0-10: judges what both sides send in it, by attachment, ids, completion and credit."""
 
 from __future__ import annotations
 
@@ -95,6 +95,7 @@ class ChannelWitness:
         self.name: bytes | None = None
         """The session that is, or was last, attached."""
         self._asked: bytes | None = None
+        """The name in the last session.attach; None while unknown."""
         self._late = late
         self._attachment = AttachmentDialogue(late)
         # Created on first use: a hostile conversation may never use most of its channels.
@@ -119,8 +120,8 @@ class ChannelWitness:
             credit = self.credit = CreditWitness(self._findings, self._late)
         return credit
 
-    def _goes_on(self, speaker: str) -> None:
-        """Records that the session began elsewhere, or that `speaker` replays: its subscriptions are not all known."""
+    def _resumed(self, speaker: str) -> None:
+        """Records that the session began elsewhere, or that `speaker` replays: we do not know all its subscriptions."""
         self._credited.book.doubt = True
         if speaker == CLIENT:
             self._transactions_lost()
@@ -137,7 +138,7 @@ class ChannelWitness:
 
     @property
     def attached(self) -> bool:
-        """Whether both sides consider it attached (False while unknown)."""
+        """Whether both sides take the session as attached (False while unknown)."""
         machines = self._attachment.machines
         return machines[CLIENT].states == machines[SERVER].states == ("attached",)
 
@@ -158,14 +159,14 @@ class ChannelWitness:
         if moved or control.command_offset:
             self.content.forget()
         if moved:
-            self._goes_on(speaker)
+            self._resumed(speaker)
         stream.command_point(control)
 
     def _flush(self, speaker: str, control: Flush) -> None:
-        if control.expected:  # as a side asks to resume a session
+        if control.expected:  # sides ask for expected commands when they resume a session
             self.content.forget()
             if not any(each.next for each in self._streams.values()):
-                self._goes_on(CLIENT)  # a side that asks for this before any command has state of the session
+                self._resumed(CLIENT)  # before any command, only a side that has state of the session asks for this
         self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
 
     def _gap(self, speaker: str, control: Gap) -> None:
@@ -175,14 +176,14 @@ class ChannelWitness:
             self._transactions_lost()
 
     def _may(self, speaker: str, verb: str) -> bool:
-        """Steps the attachment by one of its own words; reports a violation when it refuses."""
+        """Steps both machines by a word about attachment; reports it, and returns False, when they refuse."""
         return self._accepts(speaker, verb, self._attachment.step(speaker, verb))
 
     def _may_use(self, speaker: str, verb: str) -> bool:
-        """Does the same for any other word, which only the speaker's own machine judges."""
+        """Steps the speaker's machine by any other word; reports it, and returns False, when the machine refuses."""
         machine = self._attachment.machines[speaker]
         if machine.states == ("requested",):
-            return True  # it comes after the attach, and nothing in the specification makes its speaker wait
+            return True  # the specification does not make a speaker wait for session.attached
         return self._accepts(speaker, verb, machine.step(speaker, OTHER))
 
     def _accepts(self, speaker: str, verb: str, refusal: Refusal | None) -> bool:
@@ -193,13 +194,13 @@ class ChannelWitness:
         return False
 
     def attach(self, speaker: str, control: Attach, late: bool = False, known: bool = False) -> None:
-        """Judges session.attach.  `late`: we may have missed the beginning of what the other side sends in it.
+        """Judges session.attach.  `late`: we may have missed what the other side first sent in the session.
 
         `known`: a session of that name was attached before, and this may be the same one.
         """
         before = self._attachment.state(speaker)
         if not self._may(speaker, ATTACH):
-            self.unsettle()  # the other side may attach it all the same
+            self.unsettle()  # the other side may attach the session all the same
             return
         self._asked = control.name
         if before in ("attached", "requested"):
@@ -260,7 +261,7 @@ class ChannelWitness:
         if verb in CONTENT_VERBS:
             self.content.hear(speaker, id, command if only in (None, speaker) else None, octets, body)
         elif command is not None:
-            self._carries(speaker, id, command, octets, octets if self._findings.strict or body is None else body)
+            self._judge_effects(speaker, id, command, octets, octets if self._findings.strict or body is None else body)
         elif speaker == CLIENT:
             self._transactions_lost()
         return id
@@ -328,13 +329,14 @@ class ChannelWitness:
             credit.book.carried_out(ids)
 
     def taken(self, speaker: str) -> int | None:
-        """Records that `speaker`'s next command was broken off: it only takes its id."""
+        """Records that `speaker` broke off its next command, which takes an id and has no other effect."""
         self.content.forget()
         if speaker == CLIENT:
             self._transactions_lost()
         return self._stream(speaker).taken()
 
-    def _carries(self, speaker: str, id: int | None, command: Command, octets: int, charge: int) -> None:
+    def _judge_effects(self, speaker: str, id: int | None, command: Command, octets: int, charge: int) -> None:
+        """Judges a command by the books: transfers and settlements, results, credit and transactions."""
         other = OTHER_SIDE[speaker]
         if isinstance(command, Transfer):
             self._sent(speaker, id, command, octets, charge)
@@ -402,7 +404,7 @@ def _named(codes: type[DetachCode] | type[ErrorCode], code: int | None) -> str:
 
 
 class CreditWitness:
-    """Feeds the ledger of one side's subscriptions in a session, and reports violations.
+    """Keeps the ledger of one side's subscriptions in a session, and reports violations of their credit.
 
     A delivery's `charge` is the octets of its body and, when strict, of its header, which Broker-J does not count.
     """
@@ -415,7 +417,7 @@ class CreditWitness:
         self.book.doubt = doubt
 
     def hear(self, id: int | None, command: Command, judged: bool = True) -> None:
-        """Records the subscriber's command `id` if it is about credit; not `judged`: it was refused already."""
+        """Records the subscriber's command `id` if it is about credit; not `judged`: we have reported it as illegal already."""
         if not isinstance(command, Cancel | Flow | FlushCredit | SetFlowMode | Stop | Subscribe):
             return
         destination = command.destination or ""
@@ -500,8 +502,9 @@ class StreamWitness:
         self._floor = 0
         """The first known id; feedback about earlier ones cannot be judged."""
         self._known: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
+        """The ids of session.known-completed; None unless strict, or while they are unknown."""
         self.transfers: Settling | None = Settling() if findings.strict and not late else None
-        """The settlement of its transfers; None unless strict, since what these rows refuse is only against the letter."""
+        """The settlement of its transfers; None unless strict, since a peer that breaks these rows breaks only the letter."""
 
     # --- the sender -----------------------------------------------------------------------------------------------------------
 
@@ -521,10 +524,10 @@ class StreamWitness:
     def sent(self, id: int | None, transfer: Transfer, count: int = 1) -> None:
         """Records `count` identical transfers, the first of them with id `id`."""
         if self.transfers is not None and id is not None:
-            # A published message is not acquired by a reader: the mode only has a meaning from a queue to its reader.
+            # acquire-mode has a meaning only from a queue to its consumer: a published message always counts as acquired.
             acquired = self._sender == CLIENT or not transfer.acquire_mode
             self.transfers.sent(id, id + count - 1, int(bool(transfer.accept_mode)), acquired)
-            self._bound(self.transfers)
+            self._bound_transfers(self.transfers)
 
     def acquired(self, id: int | None, value: Struct | None) -> None:
         """Records the sender's result for the receiver's command `id`, which may be an acquire of its transfers."""
@@ -565,7 +568,7 @@ class StreamWitness:
             book.awaited.clear()
             if self.transfers is not None:
                 self.transfers.lose()
-        book.next_id = serial_add(id, 1) if control.command_offset else id  # the rest of it takes no other id
+        book.next_id = serial_add(id, 1) if control.command_offset else id  # the rest of a command takes no further id
 
     def gap(self, control: Gap) -> None:
         """Judges session.gap."""
@@ -576,7 +579,7 @@ class StreamWitness:
             book = self.ids
             if book is not None:
                 book.skip(ids)
-                self._hold(book)
+                self._bound_ids(book)
                 if serial_le(book.next_id, ids.last):
                     book.next_id = serial_add(ids.last, 1)
 
@@ -610,7 +613,7 @@ class StreamWitness:
             if news is not None:
                 return news
         news = book.complete(ids)
-        self._hold(book)
+        self._bound_ids(book)
         if self._beyond(ids, "session.completed", 0):
             return EMPTY
         self.heard(COMPLETED, news)
@@ -664,7 +667,7 @@ class StreamWitness:
             self._findings.breach("execution.result", said, text, _awaited(book))
 
     def settled(self, verb: str, ids: RangeSet | None, final: bool, id: int | None = None) -> None:
-        """Judges accept, reject, release or, as command `id`, acquire of transfers; `final`: the receiver has executed it."""
+        """Judges accept, reject, release or acquire (command `id`) of transfers; `final`: it is accept or reject."""
         if not ids:
             return
         refused = self.heard(verb, ids, id)
@@ -676,7 +679,7 @@ class StreamWitness:
             self._findings.letter(rule, verb, text, about=str(refused.first))
 
     def heard(self, verb: str, ids: RangeSet, id: int | None = None) -> RangeSet:
-        """Judges a settlement, perhaps with command id `id`; returns the transfers for which the rows refuse it."""
+        """Steps transfers by the rows of TRANSFER; returns those that the rows refuse.  `id`: the command id of an acquire."""
         book = self.transfers
         if book is None:
             return EMPTY
@@ -685,14 +688,14 @@ class StreamWitness:
             book.acquire(id, ids)
         else:
             refused = book.said(RECIPIENT, verb, ids)
-        self._bound(book)
+        self._bound_transfers(book)
         return refused
 
-    def _hold(self, book: Ids) -> None:
+    def _bound_ids(self, book: Ids) -> None:
         limited = self._findings.bounded(book.bound(self._findings.limits.ranges), "ranges", _COMPLETED)
         self._doubt = limited or self._doubt
 
-    def _bound(self, book: Settling) -> None:
+    def _bound_transfers(self, book: Settling) -> None:
         self._findings.bounded(book.bound(self.next or 0, self._findings.limits.ranges), "ranges", "ranges of transfers")
 
     def rolled_back(self) -> None:

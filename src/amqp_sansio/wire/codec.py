@@ -16,7 +16,7 @@ FieldTypes: TypeAlias = tuple[tuple[str, str], ...]
 """Name and wire type of each field, in flag order."""
 InnerStruct: TypeAlias = tuple[type[Struct], FieldTypes, int, int | None]
 InnerStructs: TypeAlias = Mapping[str, InnerStruct]
-"""Structs that are fields: class, fields, octets of their size, and class and code as one number where they have them."""
+"""Structs that are fields: class, fields, width of the size before them, and class and code as one number if they have them."""
 ArgumentTable: TypeAlias = tuple[tuple[str, str, object], ...]
 """Name and wire type of each argument of a method, in order; and the value to send for a reserved one, else None."""
 
@@ -56,7 +56,7 @@ class Reading(ValueObject):
 
     @classmethod
     def of(cls, limits: Limits, lossy: bool = False, canonical: bool = False) -> Reading:
-        """Returns the options for these limits."""
+        """Returns the options for these limits.  `lossy`: text that is not UTF-8 becomes surrogates (see `text`)."""
         text = "surrogateescape" if lossy else "strict"
         return cls(limits.nesting, limits.zero_width_elements, limits.ranges, text, canonical)
 
@@ -65,10 +65,10 @@ DEFAULT_READING: Final = Reading()
 
 
 class Codec:
-    """Encodes and decodes the methods of one dialect.  A base class: 0-10 has a `Layout`.
+    """Encodes and decodes the methods of one dialect.  A base class: of `Layout` for 0-10, of `MethodCodec` for the others.
 
     All dialects use the controls of `spec.connection`, which follow 0-10 because it has the most fields; other dialects
-    translate.  The payload of a heartbeat may be empty.
+    translate.  A unit with an empty payload may be a heartbeat.
     """
 
     __slots__ = ("name",)
@@ -90,20 +90,20 @@ class Codec:
     def read_unit(self, unit: Assembly, reading: Reading = DEFAULT_READING) -> tuple[ValueObject, bool]:
         """Decodes the control, command or method of a unit, and whether it asks for completion at once (`sync`).
 
-        DecodeError.
+        Raises DecodeError.
         """
         raise NotImplementedError
 
     def said_in(self, unit: Assembly) -> str:
-        """Returns the name of a unit's method, or its numbers."""
+        """Returns the name of the control, command or method of a unit, or the numbers of an unknown one."""
         raise NotImplementedError
 
     def numbers_of(self, verb: str) -> tuple[int, int] | None:
-        """Returns class and method number for connection.close; None where there is none, or close does not carry them."""
+        """Returns class and method number of `verb` for connection.close; None if it has none, or close has no such fields."""
         return None
 
     def verb_at(self, class_code: int, code: int) -> str:
-        """Returns the name of the method at fault in a connection.close; "" for none."""
+        """Returns the name of the method with these numbers, which a connection.close blames; "" for none."""
         return ""
 
     def code_of(self, error: DecodeError) -> int:
