@@ -82,7 +82,7 @@ def test_a_consumer_that_is_to_lose_a_message_has_a_rival_and_one_that_is_to_get
     assert voice.ahead(ACQUIRE) == [], "nothing more is planned"
 
 
-def test_the_result_of_an_acquire_is_heard_with_or_without_the_message() -> None:
+def test_the_voice_takes_the_result_of_an_acquire_with_or_without_the_message() -> None:
     """The result of any other command is no word of a transfer's life."""
     voice = TransferVoice(Setting(), 0, 1)
     voice.told(Step("server", message.Transfer("d", 0, 1), 1))
