@@ -128,19 +128,24 @@ def test_all_of_its_parts_are_in_snapshots() -> None:
     assert {SessionHistory, *SessionHistory.PARTS} <= set(known.values())
 
 
+@pytest.mark.parametrize(("header", "body"), [(None, b"body"), (b"", None), (b"", b"body"), (None, None)])
 @pytest.mark.parametrize(("last", "content"), [(200, 100 + 2 * FRAME_HEADER_SIZE + 5), (101, 101)])
-def test_a_message_has_the_time_of_the_first_octet_of_its_content(last: int, content: int) -> None:
-    """Behind the command's frame and the head of the next one; in one packet it is that of the packet: there may be none."""
+def test_a_message_has_the_time_of_the_first_octet_of_its_content(
+    last: int, content: int, header: bytes | None, body: bytes | None
+) -> None:
+    """Behind the command's frame and the head of the next one; in one packet it is that of the packet.  Without header and body
+    there is none."""
     conversation = Conversation(FakeWitness, lambda _, __: None)
     marks = conversation.marks("C")
     for octet in range(1, 201):  # each comes in a packet of its own
         marks.add(octet, octet, octet)
     talk = AmqpFlow(conversation, (b"\1" * 4, 1, b"\2" * 4, 2), False)
     history = SessionHistory(talk, Rows(), ReplayOptions(), {"C": False, "S": False})
-    said = CommandSeen(1, b"s", 0, "message.transfer", Transfer("x", 1, 0), False, b"1234", None, b"body")
+    said = CommandSeen(1, b"s", 0, "message.transfer", Transfer("x", 1, 0), False, b"1234", header, body)
     assert history.command(LocatedEvent(7, last, "C", said, 100, 200), said, marks)
     message = history._sessions[1].client.incomplete[0]
-    assert (message.first, message.content, message.last) == (101, content, last)
+    expected = None if header is None and body is None else content
+    assert (message.first, message.content, message.last) == (101, expected, last)
 
 
 PAYLOAD = AMQP_0_10.codec.encode_command(Transfer("in", 0, 0), False)
