@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from amqp_sansio.captures.replay.channel_doubt import ChannelDoubt
 from amqp_sansio.events import MethodSeen
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.spec.base import Method
-from amqp_sansio.spec.connection import Close, CloseOk
+from amqp_sansio.spec.base import Control, Method
+from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat
 from amqp_sansio.spec.methods import basic, channel, confirm, queue, tx
 
 Said = tuple[Literal["C", "S"], Method]
@@ -112,6 +112,19 @@ def test_the_server_takes_what_came_before_the_clients_close_of_the_connection()
     doubt = heard([*OPENED, PUBLISH])
     doubt.control("S", Close(320))
     doubt.control("C", CloseOk())
+    assert doubt.doubt().publishes == 1
+
+
+@pytest.mark.parametrize(
+    "said", [[("C", Close(200)), ("S", Heartbeat())], [("C", Close(200)), ("S", None)], [("S", CloseOk())]]
+)
+def test_nothing_else_that_the_server_says_of_the_connection_tells_what_it_has_taken(
+    said: list[tuple[Literal["C", "S"], Control | None]],
+) -> None:
+    """Of None nobody can read what it is; without the client's close a close-ok answers nothing."""
+    doubt = heard([*OPENED, PUBLISH])
+    for speaker, control in said:
+        doubt.control(speaker, control)
     assert doubt.doubt().publishes == 1
 
 
