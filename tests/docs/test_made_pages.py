@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from tests.contracts.test_exports import MODULES
 from tests.docs.test_snippets import ROOT
 
 from amqp_sansio.kernel.machine import Row, Table
+from amqp_sansio.spec import methods
 from amqp_sansio.spec.rules import RULES
 from tools.docs import grammars, pages, verbs
 from tools.docs.conformance import older_rules
@@ -167,3 +169,20 @@ def test_every_verb_is_a_section_of_the_page_with_each_of_its_options_once() -> 
         assert len(rows) == len(parser._actions) - 1, "all but --help"
         options = [option for action in parser._actions for option in action.option_strings]
         assert sorted([*re.findall(r"`(--[\w-]+)", "".join(rows)), "--help", "-h"]) == sorted(options)
+
+
+def test_every_method_is_in_the_vocabulary_with_its_fields() -> None:
+    lines = page("reference/vocabulary.md").splitlines()
+    (bind,) = [line for line in lines if line.startswith("| `Nack` |")]
+    assert [each.strip() for each in bind.split("|")][4] == "`delivery_tag`, `multiple`, `requeue`"
+    for module in pkgutil.iter_modules(methods.__path__):
+        assert f"### {module.name}" in lines
+    assert "| 404 | `NOT_FOUND` | channel |" in lines
+
+
+def test_an_event_shows_what_it_inherits_from_another_event() -> None:
+    entries = page("reference/api/events.md").split("::: ")
+    (content,) = [each for each in entries if each.startswith("amqp_sansio.events.ContentReceived\n")]
+    assert "inherited_members: [method, properties, property_octets, read_properties]" in content
+    (closed,) = [each for each in entries if each.startswith("amqp_sansio.events.ChannelClosed\n")]
+    assert "inherited_members: false" in closed

@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Final, NamedTuple
 
 import amqp_sansio.tables
@@ -16,9 +16,10 @@ from amqp_sansio import limits
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.fronts.sessions.error_column import COLUMNS
 from amqp_sansio.kernel.machine import Table
-from amqp_sansio.spec import rules
-from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.spec import methods, rules
+from amqp_sansio.spec.base import Command, Control, Method, Struct
 from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables import demarcation
 from tools.codegen.compare_older import page as older_versions_page
 from tools.docs import conformance
@@ -188,9 +189,20 @@ class Api(NamedTuple):
             for each in public_names(importlib.import_module(name))
             if each not in documented
         ]
-        options = "\n    options: { inherited_members: false, show_if_no_docstring: false, filters: ['!^_', '!^FIELDS$'] }"
-        entries = [f"::: {name}{options if self.values else ''}" for name in names]
+        entries = [f"::: {name}{_options(name) if self.values else ''}" for name in names]
         return "\n\n".join([f"# {self.title}", self.intro, *entries]) + "\n"
+
+
+def _options(name: str) -> str:
+    """Returns the options of a plain value: what a base of its own module has beside fields is shown, too."""
+    module, _, short = name.rpartition(".")
+    thing = getattr(importlib.import_module(module), short)
+    bases = [base for base in getattr(thing, "__mro__", ())[1:] if base.__module__ == thing.__module__]
+    members = [each for base in bases for each in vars(base).items() if isinstance(each[1], property | FunctionType)]
+    shared = sorted({each for each, _ in members if not each.startswith("_") and each != "read_as"})  # that is for the engine
+    inherited = f"[{', '.join(shared)}]" if shared else "false"
+    said = f"inherited_members: {inherited}, show_if_no_docstring: false, filters: ['!^_', '!^FIELDS$']"
+    return f"\n    options: {{ {said} }}"
 
 
 def client(title: str, *modules: str) -> Api:
@@ -285,21 +297,39 @@ def _vocabulary(module: ModuleType, base: type) -> Iterator[type]:
 
 
 def protocol_page() -> str:
-    """Returns the page of every control, command and struct, with its fields."""
+    """Returns the page of every control, command, struct and method, with its fields."""
     parts = [
         "# Vocabulary\n\nOne class for each control, command and struct of the ten classes of 0-10, whatever the "
-        "layout.\nFields are in the order of the constructor; every field may be left out.\n"
+        "layout, and one\nfor each method of [0-9-1, 0-9 and 0-8](#0-9-1-0-9-and-0-8).\n"
+        "Fields are in the order of the constructor; every field may be left out.\n"
     ]
     for name in CLASSES:
-        module = importlib.import_module(f"amqp_sansio.spec.{name}")
-        parts.append(f"\n## {name}\n\n")
-        rows: list[tuple[str, ...]] = []
-        for kind, base in (("control", Control), ("command", Command), ("struct", Struct)):
-            for thing in _vocabulary(module, base):
-                fields = ", ".join(f"`{field}`" for field in getattr(thing, "FIELDS", ()))
-                rows.append((f"`{thing.__name__}`", kind, _first(thing.__doc__), fields))
-        parts.append(_table(("class", "kind", "what it says", "fields"), rows))
+        kinds = (("control", Control), ("command", Command), ("struct", Struct))
+        parts.append(f"\n## {name}\n\n{_words(f'amqp_sansio.spec.{name}', kinds)}")
+    parts.append(
+        "\n## 0-9-1, 0-9 and 0-8\n\nThe methods on channels, in `amqp_sansio.spec.methods`: queue.declare is `queue.Declare`. "
+        "All versions share\nthe classes; what a version lacks cannot be sent in it ([differences](older-versions.md)). Class "
+        "connection is that\nof 0-10.\n"
+    )
+    for found in pkgutil.iter_modules(methods.__path__):
+        module = f"{methods.__name__}.{found.name}"
+        parts.append(f"\n### {found.name}\n\n{_words(module, (('method', Method), ('properties', Struct)))}")
+    codes = [(str(int(code)), f"`{code.name}`", code.closes) for code in ReplyCode]
+    parts.append(
+        "\n### Reply codes\n\n`amqp_sansio.spec.reply_codes.ReplyCode`; `fail` of a served channel ends what the code ends.\n\n"
+        + _table(("code", "name", "ends"), codes)
+    )
     return "".join(parts)
+
+
+def _words(module: str, kinds: Iterable[tuple[str, type]]) -> str:
+    """Returns the table of the classes of a module that are of these kinds."""
+    rows: list[tuple[str, ...]] = []
+    for kind, base in kinds:
+        for thing in _vocabulary(importlib.import_module(module), base):
+            fields = ", ".join(f"`{field}`" for field in getattr(thing, "FIELDS", ()))
+            rows.append((f"`{thing.__name__}`", kind, _first(thing.__doc__), fields))
+    return _table(("class", "kind", "what it says", "fields"), rows)
 
 
 def refusals_page() -> str:
