@@ -379,7 +379,8 @@ class MethodCodec(Codec):
         try:
             self.read_properties(put_u16(class_code) + bytes(PROPERTIES_AT - 2) + octets, reading)
         except DecodeError as error:
-            raise EncodeError(error.what, error.rule) from None
+            rule = f"{error.rule}; `property_octets` of an event are right, its `header` has the class and the size, too"
+            raise EncodeError(error.what, rule) from None
 
     def has_argument(self, kind: type[Method], name: str) -> bool:
         """Returns whether a method has an argument of this name in the dialect."""

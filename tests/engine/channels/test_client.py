@@ -163,6 +163,8 @@ def test_properties_are_taken_as_they_came() -> None:
     (message,), _ = stage.take()
     assert isinstance(message, MessageDelivered)
     client.publish("x", "k", message.body, message.property_octets)
+    with pytest.raises(EncodeError, match="`property_octets` of an event are right"):
+        client.publish("x", "k", message.body, message.header)
     stage.run()
     (content,) = stage.take()[1]
     assert isinstance(content, ContentReceived)

@@ -212,7 +212,7 @@ class Channel(BaseChannel):
         """Publishes a message (basic.publish) and returns its number; numbers on a channel start at 1, in whatever mode.
 
         `Confirmed`, `Nacked`, `MessageReturned` and `ChannelClosed` refer to the message by this number.  Give properties one
-        by one, or in `properties`: a value, or octets as they came with another message.  `size` is the size of the whole body
+        by one, or in `properties`: a value, or the `property_octets` of another message.  `size` is the size of the whole body
         in octets; send what `body` lacks of it by `body()`.
 
         Raises FlowStopped while the server has paused publishing, and LimitError (unconfirmed) when too many messages await a
