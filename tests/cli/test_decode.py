@@ -45,6 +45,19 @@ def test_a_conversation_without_its_beginning_says_so(tmp_path: Path, capsys: py
     assert printed(capsys)[1].endswith(", from the middle")
 
 
+def test_the_name_of_a_mechanism_does_not_reach_the_terminal_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = build.START_OK.replace(b"ANONYMOUS", b"NO\x1b[31m\rx")
+    talk = build.Talk().open().say(True, build.HEADER).say(False, build.HEADER + build.START).say(True, chosen)
+    talk.say(False, build.TUNE).say(True, build.TUNE_OK + build.OPEN).say(False, build.OPEN_OK).say(True, b"\1" * 40)
+    path = build.write(tmp_path / "x", build.pcap(build.records(talk.segments)))
+    decode([path], as_json=False, ports=(), secrets=False)
+    *_, last = printed(capsys)
+    assert last.endswith("behind the security layer of NO\\u001b[31m\\rx")
+    assert last.isprintable()
+
+
 def test_where_nothing_was_found_a_line_says_what_may_be_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     middle = build.write(tmp_path / "x", build.pcap(build.records(build.conversation([b"one"]).segments[12:])))
     assert decode([middle], as_json=True, ports=(), secrets=False) == 0

@@ -12,7 +12,7 @@ from amqp_sansio.captures.files import named
 from amqp_sansio.captures.flows import AmqpFlow
 from amqp_sansio.captures.json_values import Json
 from amqp_sansio.captures.rows import DecodedLine, transcript
-from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, pairs, short, whole
+from amqp_sansio.cli.output import NO_CONNECTION, Progress, complain, json_line, painted, pairs, plain, short, whole
 from amqp_sansio.cli.selection import Selection, Wanted, is_error, session_name
 from amqp_sansio.dialects import readable
 from amqp_sansio.errors.core import many
@@ -80,7 +80,7 @@ def _said(row: DecodedLine) -> str:
         version = fields["version"]
         return f"{'protocol header':<{_VERB}} {short(version) if version else 'not AMQP as we know it'} ({fields['octets']})"
     if row["kind"] == "opaque":
-        return f"{'opaque':<{_VERB}} from here on: {fields['reason']}"
+        return f"{'opaque':<{_VERB}} from here on: {plain(str(fields['reason']))}"
     verb = row["verb"] or "?"
     number = "" if row["command_id"] is None else f" #{row['command_id']}"
     if verb.startswith("session.") and isinstance(name := fields.get("name"), str):
