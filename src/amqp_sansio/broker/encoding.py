@@ -46,22 +46,22 @@ def pack(kind: bytes, value: Mapping[str, Value]) -> bytes:
 def unpack(kind: bytes, what: str, octets: bytes) -> Map:
     """Decodes the map in an envelope of this kind.  Raises RestoreError, which names `what`, for anything else."""
     if not isinstance(octets, bytes):
-        raise RestoreError(what, f"octets, not {type(octets).__name__}")
+        raise RestoreError(what, f"it must be bytes, not {type(octets).__name__}")
     start = _HEAD.size + _SUM.size
     if len(octets) < start:
-        raise RestoreError(what, f"it begins with {start} octets, {len(octets)} are there")
+        raise RestoreError(what, f"its envelope has {start} octets; there are only {len(octets)} octets in all")
     found, version, length = _HEAD.unpack_from(octets)
     if found != kind:
-        raise RestoreError(what, f"it begins with {kind!r}, not {found!r}")
+        raise RestoreError(what, f"it must begin with {kind!r}, not {found!r}")
     refuse_version(what, version)
     if len(octets) != start + length:
-        raise RestoreError(what, f"{start + length} octets, not {len(octets)}")
+        raise RestoreError(what, f"it must have {start + length} octets, not {len(octets)}")
     if _SUM.unpack_from(octets, _HEAD.size)[0] != zlib.crc32(octets[start:], zlib.crc32(octets[: _HEAD.size])):
         raise RestoreError(what, "its checksum is wrong: it is damaged")
     try:
         value, end = decode_map(octets, start, len(octets), reading=READING)
     except AmqpError as why:
-        raise RestoreError(what, f"a map of AMQP: {why}") from None
+        raise RestoreError(what, f"its map cannot be decoded: {why}") from None
     if end != len(octets):
         raise RestoreError(what, f"its map ends {len(octets) - end} octets early")
     return value

@@ -287,7 +287,7 @@ def _address(text: str) -> Address:
 def _positive_seconds(text: str) -> float:
     given = seconds(text)
     if not given:
-        raise argparse.ArgumentTypeError("0 seconds are too few: give more")
+        raise argparse.ArgumentTypeError("must be more than 0 seconds")
     return given
 
 
@@ -330,11 +330,11 @@ def run(given: argparse.Namespace) -> int:
         return store(given.action, given.directory, given.target)
     if given.verb == "send":
         if given.queue is None and not given.exchange and given.key is None:
-            given.complain("where to? --queue Q, or --exchange E and --key K")
+            given.complain("say where to send: --queue Q, or --exchange E and --key K")
         if given.queue is not None and (given.exchange or given.key is not None):
-            given.complain("--queue is a destination of its own: without --exchange and --key")
+            given.complain("--queue Q already says where to send: leave out --exchange and --key")
         if given.create and given.queue is None:
-            given.complain("--create is about --queue")
+            given.complain("--create needs --queue Q, the queue to declare")
         from amqp_sansio.cli.send import Sending, send
 
         return send(asked(Sending, given))
