@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import trustme
 from tests.adapters.served_channels import ServedChannels
 from tests.docs.test_snippets import ROOT, snippets
 
 from amqp_sansio.adapters.sync import channels
-from amqp_sansio.events import DeliveriesSettled
+from amqp_sansio.events import Confirmed, ConnectionClosed, DeliveriesSettled, Event
 
 
 def defined(page: str) -> tuple[dict[str, Any], list[str]]:
@@ -47,3 +51,53 @@ def test_a_worker_settles_in_each_of_the_three_ways() -> None:
     for each in settled:
         counts[each.verb == "basic.ack", each.requeue] += len(each.ids)
     assert counts == {(True, False): 3, (False, True): 1, (False, False): 1, (True, True): 0}
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_an_embedded_worker_moves_each_message_once_and_stops_when_it_is_told_to(
+    tls: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names, _ = defined("embed.md")
+    authority = trustme.CA()
+    of_server, of_client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authority.issue_cert("127.0.0.1").configure_cert(of_server)
+    authority.configure_trust(of_client)
+    with ServedChannels(tls=of_server if tls else None) as served, connected(served, of_client if tls else None) as sock:
+        with channels.connect(served.url, tls=of_client) as connection, connection.channel() as channel:
+            for queue in ("orders", "bills"):
+                channel.declare_queue(queue, durable=True)
+            for number in range(50):
+                channel.publish("", "orders", b"%d" % number + bytes(20_000))
+        worker, told = names["Worker"](), list[Event]()
+
+        def heard(event: Event) -> None:
+            worker.on_event(event)
+            if worker.done >= 25 and isinstance(event, Confirmed) and not told:
+                told.append(event)
+                worker.stop()
+
+        names["run_without_blocking"](worker.conn, sock, heard)
+        with channels.connect(served.url, tls=of_client) as connection, connection.channel() as channel:
+            left = [channel.declare_queue(queue, passive=True).message_count for queue in ("orders", "bills")]
+    assert worker.done >= 25
+    assert left == [50 - worker.done, worker.done]
+    assert "in doubt: 0 come again: 0" in capsys.readouterr().out
+
+
+def connected(served: ServedChannels, tls: ssl.SSLContext | None) -> socket.socket:
+    parts = urlsplit(served.url)
+    sock = socket.create_connection(("127.0.0.1", parts.port or 0))
+    return sock if tls is None else tls.wrap_socket(sock, server_hostname="127.0.0.1")
+
+
+def test_an_embedded_worker_learns_what_is_in_doubt_when_its_socket_fails() -> None:
+    class Failing(socket.socket):
+        def recv(self, *given: Any) -> bytes:
+            raise ConnectionResetError
+
+    names, _ = defined("embed.md")
+    one, other = socket.socketpair()
+    conn, heard = names["Worker"]().conn, list[Event]()
+    with other, Failing(fileno=one.detach()) as failing:
+        names["run_without_blocking"](conn, failing, heard.append)
+    assert [type(each) for each in heard] == [ConnectionClosed]
