@@ -93,7 +93,7 @@ def test_octets_that_are_wrong_in_spite_of_their_checksum_are_reported(data: st.
     ("octets", "words"),
     [
         (ONE + b"\0", "octets, not"),
-        (b"SNAP" + ONE[4:], "begins with b'ENTR', not b'SNAP'"),
+        (b"SNAP" + ONE[4:], "must begin with b'ENTR', not b'SNAP'"),
         (resealed(ONE[:4] + b"\x00\x04" + ONE[6:]), "reads versions 1 to 3, not 4"),
         (b"", "its envelope has 18 octets; there are only 0"),
         (ONE[:-1] + bytes([ONE[-1] ^ 1]), "checksum"),
