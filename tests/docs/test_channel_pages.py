@@ -54,7 +54,7 @@ def test_a_worker_settles_in_each_of_the_three_ways() -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_an_embedded_worker_moves_each_message_once_and_stops_when_it_is_told_to(
+def test_an_embedded_worker_moves_each_message_once_and_stops_when_the_program_asks(
     tls: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names, _ = defined("embed.md")

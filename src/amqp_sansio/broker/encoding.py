@@ -96,7 +96,7 @@ def _reader(kind: Any) -> _Reader:  # Any: a type, or a union or tuple of types
     if kind is Map:
         return _map
     if get_origin(kind) is not tuple:
-        kinds = (*inner, int) if float in inner else inner or (kind,)
+        kinds = (*inner, int) if float in inner else inner or (kind,)  # an int is a float, as in annotations
         return lambda value: typed(value, *kinds)
     if inner[-1] is ...:
         each = _reader(inner[0])
