@@ -13,7 +13,7 @@ from amqp_sansio.captures.columns.store import Damage, PublishedTables
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.main import parser
 from amqp_sansio.cli.output import NO_CONNECTION
-from amqp_sansio.cli.pipeline import hours, payload, plan_of, report, setting, size, tables
+from amqp_sansio.cli.pipeline import NO_SESSION, hours, payload, plan_of, report, setting, size, tables
 
 
 def test_tables_are_names_between_commas() -> None:
@@ -126,6 +126,15 @@ def test_where_nothing_was_found_a_line_says_what_may_be_missing(capsys: pytest.
     for something in (outcome(), attrs.evolve(outcome(), rows={"violations": 0})):
         assert report(something, as_json=False) == 0
         assert capsys.readouterr().err == ""
+
+
+def test_connections_without_a_session_are_pointed_to_the_verb_that_judges_them(capsys: pytest.CaptureFixture[str]) -> None:
+    for rows, line in (
+        ({"connections": 1, "sessions": 0}, f"amqp-sansio: {NO_SESSION}\n"),
+        ({"connections": 1, "sessions": 1}, ""),
+    ):
+        assert report(attrs.evolve(outcome(), rows=rows), as_json=True) == 0
+        assert capsys.readouterr().err == line
 
 
 def test_damage_shows_in_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,13 @@ MASTERS: Final = "local[*] (this machine), spark://host:port, yarn, or k8s://...
 ANY_MASTER: Final = f"{MASTERS}; or sc://host:port for Spark Connect"
 
 
+NO_SESSION: Final = (
+    "no session was found: the tables hold AMQP 0-10 only. `amqp-sansio check` judges 0-9-1, 0-9 and 0-8, and the column"
+    " not_judged of connections says what was not read"
+)
+"""The line for captures with connections and no sessions."""
+
+
 def tables(text: str) -> tuple[str, ...]:
     """Parses names of tables, comma-separated; "all" for every one.  Raises ArgumentTypeError for an unknown one."""
     names = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
@@ -220,6 +227,8 @@ def warn(outcome: PublishedTables) -> int:
     end."""
     if outcome.rows.get("connections") == 0:
         complain(NO_CONNECTION)
+    elif outcome.rows.get("sessions") == 0:
+        complain(NO_SESSION)
     damage = outcome.findings.get("damage", 0)
     if damage:
         complain(f"{many(damage, 'place')} in the captures cannot be read: see level damage in violations")
