@@ -35,6 +35,7 @@ from amqp_sansio.dialects import AMQP_0_10, DIALECTS
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events.observed import CommandSeen, MethodSeen
 from amqp_sansio.kernel.serials import TOP
+from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.connection import Heartbeat, StartOk
@@ -324,9 +325,25 @@ def test_it_writes_the_commands_that_sessions_have(monkeypatch: pytest.MonkeyPat
             """Not a command."""
 
     monkeypatch.setitem(HISTORIES, "sessions", Plain)
-    found = [(row["direction"], row["verb"], row["octets"]) for row in tables_of(path)["commands"]]
+    tables = tables_of(path)
+    found = [(row["direction"], row["verb"], row["octets"]) for row in tables["commands"]]
     assert set(found) <= set(known)
     assert len(found) >= len(known) - 1
+    (connection,) = tables["connections"]  # which of them are messages, only the family can tell
+    assert (connection["transfers_by_client"], connection["transfers_by_server"]) == (0, 0)
+
+
+def test_frames_that_are_asked_for_have_rows_without_a_hole() -> None:
+    tables = tables_of(str(DATA / "captures" / "hello.pcap"), ReplayOptions(tables=("connections", "frames")))
+    (connection,) = tables["connections"]
+    for speaker, count in (("C", "frames_by_client"), ("S", "frames_by_server")):
+        rows = [row for row in tables["frames"] if row["direction"] == speaker]
+        assert len(rows) == connection[count]
+        at = SIZE  # behind the protocol header
+        for row in rows:
+            assert row["stream_offset"] == at
+            assert isinstance(row["octets"], int)
+            at += row["octets"]
 
 
 def test_a_method_is_a_row_and_no_message_unless_its_family_says_so() -> None:
