@@ -12,6 +12,7 @@ import pytest
 from amqp_sansio import __version__
 from amqp_sansio.broker import BrokerConfig
 from amqp_sansio.config import STRICT_PROFILE, Accepted, Challenge, ClientConfig, Profile, ServerConfig
+from amqp_sansio.engine.sasl import Plain, PlainServer
 from amqp_sansio.errors import EncodeError
 
 
@@ -87,6 +88,13 @@ def test_names_of_mechanisms_are_no_mechanisms() -> None:
     for config in (ClientConfig, ServerConfig):
         with pytest.raises(EncodeError, match=f"{config.__name__}.mechanisms: objects with a name and a `start`.*not str"):
             config(mechanisms=("PLAIN",))  # type: ignore[arg-type]
+
+
+def test_a_class_of_mechanisms_is_no_mechanism() -> None:
+    with pytest.raises(EncodeError, match=r"ClientConfig\.mechanisms: objects, not classes: Plain\(...\), not Plain"):
+        ClientConfig(mechanisms=(Plain,))  # type: ignore[arg-type]
+    with pytest.raises(EncodeError, match=r"ServerConfig\.mechanisms: objects, not classes"):
+        ServerConfig(mechanisms=(PlainServer,))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -192,6 +192,9 @@ def _spoken(instance: object) -> tuple[Dialect[Codec], ...]:
 
 def _mechanisms(instance: object, attribute: attrs.Attribute[Any], values: object) -> None:
     for value in values if isinstance(values, tuple) else (values,):
+        if isinstance(value, type):  # its name is that of its instances
+            text = f"objects, not classes: {value.__name__}(...), not {value.__name__}"
+            raise EncodeError(f"{type(instance).__name__}.{attribute.name}", text)
         if not isinstance(getattr(value, "name", None), str) or not callable(getattr(value, "start", None)):
             text = f"objects with a name and a `start`, such as those of engine.sasl, not {type(value).__name__}"
             raise EncodeError(f"{type(instance).__name__}.{attribute.name}", text)

@@ -257,6 +257,18 @@ def test_confirm_select_counts_from_one() -> None:
     assert client.in_doubt == RangeSet()
 
 
+def test_a_server_learns_why_it_cannot_confirm() -> None:
+    stage = Stage()
+    client, served = stage.open()
+    with pytest.raises(LocalProtocolError, match="the client has not selected confirms"):
+        served.confirm({1})
+    client.select_confirm()
+    stage.run()
+    answer(served, confirm.SelectOk())
+    with pytest.raises(LocalProtocolError, match="a message is confirmed once"):
+        served.confirm({1})
+
+
 def test_an_ack_of_a_client_confirms_nothing() -> None:
     """The quick way of a client for confirms is none of a server."""
     stage = Stage()

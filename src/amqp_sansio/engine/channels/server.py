@@ -98,7 +98,8 @@ class ServedChannel(BaseChannel):
         missing = book.ids.outstanding.missing(ids)
         if missing:
             legal = (f"{verb} {self.in_doubt}",) if self.in_doubt else ()
-            raise LocalProtocolError(f"{verb} {missing}", self.state, legal, "a message is confirmed once")
+            why = "a message is confirmed once" if self.mode == "confirming" else "the client has not selected confirms"
+            raise LocalProtocolError(f"{verb} {missing}", self.state, legal, why)
         named = [(book.tag_of(tag), multiple) for tag, multiple in fewest(ids, book.ids.outstanding, book.ids.next_id)]
         if not named:
             return
