@@ -141,6 +141,13 @@ def test_an_observer_counts_nothing_of_what_it_has_missed() -> None:
     assert counted([*OPENED, *CONSUME, *many, deliver(9), ("C", basic.Ack(9)), deliver(10)], Limits(ranges=4)) == (0, 0, 0)
 
 
+def test_an_observer_counts_nothing_where_an_answer_was_captured_before_its_message() -> None:
+    early = [*OPENED, *SELECT, *CONSUME, PUBLISH, deliver(1)]
+    assert counted(early) == (1, 1, 0)
+    assert counted([*early, ("S", basic.Ack(2)), PUBLISH]) == (0, 1, 0)
+    assert counted([*early, ("C", basic.Ack(2)), deliver(2)]) == (1, 0, 0)
+
+
 def test_a_delivery_that_does_not_arrive_whole_is_not_in_doubt() -> None:
     doubt = heard([*OPENED, *CONSUME])
     doubt.method("S", MethodSeen(1, "basic.deliver", deliver(1)[1], b"", complete=False))

@@ -85,7 +85,9 @@ class _OpenChannel:
             self._published.give_next()
             self._published.bound(self._limits.ranges)
         elif verb in _SETTLES:
-            self._deliveries.settle(_tag(method), _bit(method, "multiple"), self._mode == SELECT_TX)
+            tag, tags = _tag(method), self._deliveries.tags
+            tags.doubt |= tag > tags.last  # its delivery was captured later, if there was one
+            self._deliveries.settle(tag, _bit(method, "multiple"), self._mode == SELECT_TX)
         elif verb in _RECOVERS:
             self._deliveries.recover(self._limits.ranges)
         elif verb == SELECT_CONFIRM:
@@ -126,16 +128,13 @@ class _OpenChannel:
             self._deliveries.bound(self._limits.ranges)
         elif verb in _SETTLES and self._mode == SELECT_CONFIRM:
             tag = _tag(method)
-            self._published.take(tag and tag + self._base, _bit(method, "multiple"))
+            number = tag and tag + self._base
+            self._published.doubt |= number > self._published.last  # its publish was captured later, if there was one
+            self._published.take(number, _bit(method, "multiple"))
         elif answered is not None and answered.verb == COMMIT and self.commits:
             self.commits -= 1
         elif answered is not None and answered.verb in _RECOVERS:
             self._deliveries.tags.settle_all()  # what came since was on its way when the server took everything back
-
-    @property
-    def unknown(self) -> bool:
-        """Whether more is outstanding than we keep."""
-        return self._published.doubt or self._deliveries.tags.doubt
 
     def closed(self) -> None:
         """Notes that the server has answered the client's close: it has taken what was published before it, unless that needs a
@@ -144,10 +143,11 @@ class _OpenChannel:
             self._published.settle_all()
 
     def doubt(self) -> Doubt:
-        """Returns what is in doubt on it when nothing more comes."""
+        """Returns what is in doubt on it when nothing more comes; nothing where we may have missed something."""
         if self._mode == SELECT_TX:
             self._deliveries.roll_back()  # nobody has committed that
-        return Doubt(self._published.count, self._deliveries.tags.count, self.commits)
+        publishes, deliveries = [0 if each.doubt else each.count for each in (self._published, self._deliveries.tags)]
+        return Doubt(publishes, deliveries, self.commits)
 
 
 class ChannelDoubt:
@@ -187,8 +187,6 @@ class ChannelDoubt:
             channel.refused = True
         elif speaker == "C" or said.complete:
             channel.hear(speaker, verb, method)
-            if channel.unknown:
-                del self._channels[number]
 
     def control(self, speaker: Speaker, said: Control | None) -> None:
         """Takes a method of class connection: when the server has answered the client's close, it has taken all before it."""
