@@ -107,6 +107,14 @@ def test_credit_runs_out_with_the_delivery_that_used_it_up_though_the_book_is_ah
     assert [(row["ts"], row["event"]) for row in named(rows, "credit")][3:] == [(10, "exhausted")]
 
 
+@pytest.mark.parametrize(("used_up", "told", "count"), [(None, 5, 0), (5, None, 0), (None, None, 1), (5, 5, 1)])
+def test_a_delivery_without_an_id_is_not_taken_for_one_with_an_id(used_up: int | None, told: int | None, count: int) -> None:
+    one, rows = line(messages=1)
+    one.books.heard.book.delivered(used_up, "d", 5, 5)
+    assert one.credit.deliveries("d", told, (10,)) == "q"
+    assert len([event for event, _, _ in events(rows) if event == "exhausted"]) == count
+
+
 def test_a_queue_is_known_without_the_book() -> None:
     """A limit of the observer may have made it forget what rows are made of."""
     one, rows = line()

@@ -75,8 +75,8 @@ class CreditLine:
         exhausted = self._exhausted(name) if found.stalled is None else None
         if exhausted is not None:
             which, messages, octets = exhausted
-            at = -1 if which is None or id is None else which - id
-            if at < len(times) and (at >= 0 or which == id):
+            at = (len(times) - 1 if which == id else -1) if which is None or id is None else which - id
+            if 0 <= at < len(times):
                 found.stalled = times[at]
                 self._tell(times[at], name, found, "exhausted", left=(messages, octets))
         return found.queue
