@@ -169,7 +169,7 @@ class Texts(Codec):
         except (ValueError, TypeError, IndexError, AttributeError) as error:
             raise DecodeError("control", 0, str(error), 501) from None
 
-    def said_in(self, unit: Assembly) -> str:
+    def verb_in(self, unit: Assembly) -> str:
         return unit.payload[:1].decode("latin-1")
 
     def carries(self, class_code: int, code: int) -> bool:

@@ -27,9 +27,8 @@ def test_a_limit_is_taken_over(name: str) -> None:
     assert getattr(Reading.of(limits), name) == 7
 
 
-def test_text_that_is_no_text_is_an_error_or_kept() -> None:
+def test_text_that_is_not_utf_8_is_an_error_by_default() -> None:
     assert Reading.of(Limits()).text == "strict"
-    assert Reading.of(Limits(), lossy=True).text == "surrogateescape"
     with pytest.raises(UnicodeDecodeError):
         b"\xff".decode("utf-8", Reading().text)
 
@@ -69,10 +68,10 @@ def test_a_control_that_cannot_be_read_is_a_decode_error(codec: Codec) -> None:
 
 def test_a_codec_says_what_a_unit_says() -> None:
     layout = AMQP_0_10.codec
-    assert layout.said_in(unit(layout.encode_command(Sync(), False), COMMAND)) == "execution.sync"
-    assert layout.said_in(unit(layout.encode_control(connection.CloseOk()))) == "connection.close-ok"
-    assert layout.said_in(unit(b"\x01")) == "an empty control"
-    assert layout.said_in(unit(b"", COMMAND)) == "an empty command"
+    assert layout.verb_in(unit(layout.encode_command(Sync(), False), COMMAND)) == "execution.sync"
+    assert layout.verb_in(unit(layout.encode_control(connection.CloseOk()))) == "connection.close-ok"
+    assert layout.verb_in(unit(b"\x01")) == "an empty control"
+    assert layout.verb_in(unit(b"", COMMAND)) == "an empty command"
 
 
 def test_a_codec_says_behind_what_a_content_may_come() -> None:

@@ -409,7 +409,7 @@ def test_a_header_is_written_and_read() -> None:
     ],
 )
 def test_verbs_by_name_or_numbers(octets: bytes, verb: str) -> None:
-    assert ONE.codec.verb_of(octets) == ONE.codec.said_in(unit(octets)) == verb
+    assert ONE.codec.verb_of(octets) == ONE.codec.verb_in(unit(octets)) == verb
 
 
 def test_numbers_of_a_name() -> None:

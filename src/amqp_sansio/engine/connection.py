@@ -139,7 +139,7 @@ class Carrier:
         try:
             return self.codec.read_control(unit, self.reading)
         except DecodeError as error:
-            said, code = self.codec.said_in(unit), self.codec.code_of(error)
+            said, code = self.codec.verb_in(unit), self.codec.code_of(error)
             self._blame(unit, rule_of("control", error), said, legal_of(error), str(error), code)
             return None
 
@@ -639,7 +639,7 @@ class Connection(Carrier):
 
     def _hear_control(self, assembly: Assembly) -> None:
         if assembly.channel and self._first_channel:
-            said, legal = self.codec.said_in(assembly), ("channel 0",)
+            said, legal = self.codec.verb_in(assembly), ("channel 0",)
             self._blame(assembly, "connection.channel", said, legal, "class connection is on channel 0", self._codes.channel)
             return
         control = self._decode(assembly)
@@ -686,7 +686,7 @@ class Connection(Carrier):
             legal = (f"channel {self._first_channel} to {self._highest}",)
         else:
             return True
-        self._blame(assembly, rule, self.codec.said_in(assembly), legal, text, self._codes.channel)
+        self._blame(assembly, rule, self.codec.verb_in(assembly), legal, text, self._codes.channel)
         return False
 
     def _step_while_closing(self, reader: Reader) -> bool:
@@ -774,7 +774,7 @@ class Connection(Carrier):
         if count <= most:
             return False
         legal, text = (f"at most {most} {unit}",), f"more than {most} {unit}"
-        self._blame(assembly, f"limits.{limit}", self.codec.said_in(assembly), legal, text, self._codes.limit)
+        self._blame(assembly, f"limits.{limit}", self.codec.verb_in(assembly), legal, text, self._codes.limit)
         return True
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:

@@ -63,7 +63,7 @@ class SpeakerReader:
             shown = f" that cannot be read: {error}"
         content = "" if thing.header is None else f", header of {many(len(thing.header), 'octet')}"
         content += "" if thing.body is None else f", body of {many(len(thing.body), 'octet')}"
-        return f"[{thing.channel}] {codec.said_in(thing)}{shown}{content}"
+        return f"[{thing.channel}] {codec.verb_in(thing)}{shown}{content}"
 
 
 def fields_of(said: ValueObject) -> str:

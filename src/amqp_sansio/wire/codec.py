@@ -55,10 +55,9 @@ class Reading(ValueObject):
         """
 
     @classmethod
-    def of(cls, limits: Limits, lossy: bool = False, canonical: bool = False) -> Reading:
-        """Returns the options for these limits.  `lossy`: text that is not UTF-8 becomes surrogates (see `text`)."""
-        text = "surrogateescape" if lossy else "strict"
-        return cls(limits.nesting, limits.zero_width_elements, limits.ranges, text, canonical)
+    def of(cls, limits: Limits, canonical: bool = False) -> Reading:
+        """Returns the options for these limits."""
+        return cls(limits.nesting, limits.zero_width_elements, limits.ranges, canonical=canonical)
 
 
 DEFAULT_READING: Final = Reading()
@@ -94,7 +93,7 @@ class Codec:
         """
         raise NotImplementedError
 
-    def said_in(self, unit: Assembly) -> str:
+    def verb_in(self, unit: Assembly) -> str:
         """Returns the name of the control, command or method of a unit, or the numbers of an unknown one."""
         raise NotImplementedError
 

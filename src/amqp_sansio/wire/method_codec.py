@@ -282,7 +282,7 @@ class MethodCodec(Codec):
     def code_of(self, error: DecodeError) -> int:
         return error.code
 
-    def said_in(self, unit: Assembly) -> str:
+    def verb_in(self, unit: Assembly) -> str:
         return self.verb_of(unit.payload)
 
     def verb_of(self, payload: bytes) -> str:

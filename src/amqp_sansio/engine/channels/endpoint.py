@@ -148,13 +148,13 @@ class Channels(Endpoints):
     def hear(self, unit: Assembly) -> None:
         if unit.kind != COMMAND:
             if unit.kind == CONTROL:
-                text, said = "methods of class connection go on channel 0", self.codec.said_in(unit)
+                text, said = "methods of class connection go on channel 0", self.codec.verb_in(unit)
                 self._fail(unit.channel, unit.start, "connection.channel", said, text, ("channel 0",), ReplyCode.CHANNEL_ERROR)
             return  # frames out of band and traces: no known peer reads them
         try:
             method = self.codec.read(unit.payload, self.carrier.reading)
         except DecodeError as error:
-            said = self.codec.said_in(unit)
+            said = self.codec.verb_in(unit)
             rule = rule_of_unreadable(said, error)
             self._fail(unit.channel, unit.start, rule, said, str(error), legal_of(error), error.code)
             return

@@ -217,7 +217,7 @@ class Layout(Codec):
             return self.decode_command(unit.payload, 0, len(unit.payload), reading)
         return self.read_control(unit, reading), False
 
-    def said_in(self, unit: Assembly) -> str:
+    def verb_in(self, unit: Assembly) -> str:
         kind, payload = "command" if unit.kind == COMMAND else "control", unit.payload
         return self.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
 
