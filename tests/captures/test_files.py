@@ -70,6 +70,15 @@ def test_pipes_are_no_captures(tmp_path: Path) -> None:
         found([str(tmp_path / "pipe")])
 
 
+def test_a_link_that_leads_nowhere_hides_no_other_file(tmp_path: Path) -> None:
+    fill(tmp_path, "dump1")
+    (tmp_path / "dump2").symlink_to("dump2")
+    (tmp_path / "dump3").symlink_to("nothing")
+    (tmp_path / "dump4").symlink_to("dump1")
+    (tmp_path / "dump5").symlink_to(".")
+    assert names_in(str(tmp_path)) == ["dump1", "dump2", "dump3", "dump4"]
+
+
 def test_a_path_is_a_path_a_known_uri_stays_one_and_every_other_is_refused() -> None:
     assert resolved("/a/b:c") == "/a/b:c"
     assert resolved("file:/a") == resolved("file:///a") == "/a"

@@ -128,16 +128,19 @@ def names_in(folder: str) -> list[str]:
         names = locations.files_in(folder)
     else:
         with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_file() or _leads_nowhere(entry))
+            names = sorted(entry.name for entry in entries if _may_be_read(entry))
     for name in names:
         if not name.startswith((".", "_")) and not name.endswith((*UNFINISHED, DONE)):
             kept.setdefault(order(name), name)
     return [kept[key] for key in sorted(kept)]
 
 
-def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
-    """Whether the entry is a dangling link; the reader reports it."""
-    return entry.is_symlink() and not os.path.exists(entry.path)
+def _may_be_read(entry: os.DirEntry[str]) -> bool:
+    """Whether the entry is a file, or a link to one, or a link that leads nowhere (dangling, or to itself): the reader reports
+    that."""
+    if entry.is_symlink():
+        return os.path.isfile(entry.path) or not os.path.exists(entry.path)
+    return entry.is_file()
 
 
 def closed_in(folder: str, closed: str) -> list[str]:
