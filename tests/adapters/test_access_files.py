@@ -251,6 +251,20 @@ def test_what_cannot_be_a_password_or_a_user(tmp_path: Path) -> None:
     assert not (tmp_path / "users").exists()
 
 
+def test_the_file_of_users_replaces_no_link_and_no_device(tmp_path: Path) -> None:
+    link, file = tmp_path / "link", tmp_path / "users"
+    link.symlink_to(file)
+    for _ in range(2):
+        write(str(link), "ann", cheap("one"))
+        assert (link.is_symlink(), file.is_symlink(), list(read(str(file)))) == (True, False, ["ann"])
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for change in (lambda: write(str(pipe), "ann", None), lambda: write_groups(str(pipe), "ann", ("a",))):
+        with pytest.raises(VerifierError, match="pipe: is not a file"):
+            change()
+    assert pipe.is_fifo()
+
+
 def test_users_are_replaced_and_taken_out(tmp_path: Path) -> None:
     path = str(tmp_path / "users")
     write(path, "alice", cheap("one"))

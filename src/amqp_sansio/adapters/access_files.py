@@ -282,7 +282,7 @@ def write_groups(path: str, user: str, groups: tuple[str, ...]) -> None:
         if not group or group.startswith("@") or not group.isprintable() or len(group.encode()) > USERNAME_OCTETS:
             name = f"1 to {USERNAME_OCTETS} octets of printable UTF-8"
             raise VerifierError(f"the name of a group is {name}, and does not begin with @: not {group!r}")
-    users, salt_key = _read(path)
+    users, salt_key = _users_to_change(path)
     if user not in users:
         raise VerifierError(f"{path}: no user {user!r}")
     _replace(path, {**users, user: attrs.evolve(users[user], groups=groups)}, salt_key)
@@ -296,7 +296,7 @@ def write(path: str, user: str, verifier: Verifier | None) -> None:
     """
     if not user or "\0" in user or len(user.encode("utf-8", "surrogatepass")) > USERNAME_OCTETS or not user.isprintable():
         raise VerifierError(f"the name of a user is 1 to {USERNAME_OCTETS} octets of printable UTF-8")
-    users, salt_key = _read(path) if os.path.exists(path) else ({}, b"")
+    users, salt_key = _users_to_change(path) if os.path.exists(path) else ({}, b"")
     if verifier is None and user not in users:
         raise VerifierError(f"{path}: no user {user!r}")
     if verifier is None:
@@ -307,16 +307,23 @@ def write(path: str, user: str, verifier: Verifier | None) -> None:
     _replace(path, users, salt_key)
 
 
+def _users_to_change(path: str) -> tuple[dict[str, Verifier], bytes]:
+    """Reads a file that `_replace` will replace; refuses a device or a pipe, whose place a file must not take."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise VerifierError(f"{path}: is not a file")
+    return _read(path)
+
+
 def _replace(path: str, users: Mapping[str, Verifier], salt_key: bytes) -> None:
-    temporary = ""
+    temporary, target = "", os.path.realpath(path)  # a link stays
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".passwd-", dir=os.path.dirname(path) or ".")  # mode 0600
+        handle, temporary = tempfile.mkstemp(prefix=".passwd-", dir=os.path.dirname(target))  # mode 0600
         with os.fdopen(handle, "w", encoding="ascii") as out:
             out.write(json.dumps({_SALT_KEY: _text(salt_key or secrets.token_bytes(32))}) + "\n")
             out.writelines([_line(name, each) + "\n" for name, each in users.items()])
             out.flush()
             os.fsync(out.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except OSError as error:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
