@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from tests.adapters.channel_broker import ChannelBroker, Kept
 
 from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.base_client import Tap
 from amqp_sansio.conversation.channels.client import ChannelClient, ChannelClientEvent
 from amqp_sansio.conversation.channels.core import ChannelCore
 from amqp_sansio.conversation.channels.message import Message
@@ -31,13 +32,13 @@ class Stage:
 
     def __init__(
         self, dialect: ChannelDialect = AMQP_0_9_1, *, retry: RetryPolicy = AT_ONCE, topology: Chosen = everything,
-        tracing: Tracing | None = None, limits: Limits = DEFAULT_LIMITS,
+        tracing: Tracing | None = None, limits: Limits = DEFAULT_LIMITS, tap: Tap | None = None,
     ) -> None:  # fmt: skip
         self.broker: Final = ChannelBroker(dialect)
         self.told: Final[list[Event]] = []
         self.client: Final = ChannelClient(
             ClientConfig(dialect=dialect, username="guest", password="guest", limits=limits),
-            prefix="test", retry=retry, topology=topology, tell=self._tell, tracing=tracing,
+            prefix="test", retry=retry, topology=topology, tell=self._tell, tap=tap, tracing=tracing,
         )  # fmt: skip
         self.server: ChannelServerConnection | None = None
         self.now = 0.0

@@ -57,6 +57,14 @@ def test_the_protocol_is_chosen_by_name(name: str) -> None:
     assert ChannelAddress.parse(f"amqp://broker?protocol={name}").config().dialect is CHANNEL_PROTOCOLS[name]
 
 
+@pytest.mark.parametrize("name", CHANNEL_PROTOCOLS)
+def test_the_protocol_of_an_address_overrides_that_of_a_configuration(name: str) -> None:
+    for own in CHANNEL_PROTOCOLS.values():
+        base = ClientConfig(dialect=own)
+        assert ChannelAddress.parse(f"amqp://broker?protocol={name}").config(base).dialect is CHANNEL_PROTOCOLS[name]
+        assert ChannelAddress.parse("amqp://broker").config(base).dialect is own
+
+
 @pytest.mark.parametrize(
     ("query", "said"),
     [

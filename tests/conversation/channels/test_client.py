@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.conversation.channels.stage import staged
+from tests.conversation.channels.stage import Stage, staged
 from tests.steps import assert_linear
 
 from amqp_sansio.conversation.retry import NEVER
@@ -63,6 +63,19 @@ def test_a_new_secret_is_for_the_next_connections_too() -> None:
     assert stage.broker.secrets == [b"guest"]
     assert stage.client.config.password == "guest"
     assert "expired" not in repr(stage.client.config)
+
+
+def test_a_tap_is_told_to_hide_the_octets_with_a_new_secret_and_no_others() -> None:
+    told: list[tuple[bool, bytes, bool]] = []
+    stage = Stage(tap=lambda *said: told.append(said))
+    stage.connect()
+    told.clear()
+    stage.client.update_secret("hush-hush")
+    with_it = stage.client.data_to_send()
+    stage.client.open_channel()
+    behind = stage.client.data_to_send()
+    assert b"hush-hush" in with_it
+    assert told == [(True, with_it, False), (True, behind, True)]
 
 
 def test_a_secret_that_is_no_text_is_refused_and_not_quoted() -> None:

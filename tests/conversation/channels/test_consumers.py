@@ -342,6 +342,29 @@ def test_a_program_may_cancel_a_consumer_twice() -> None:
     assert len(inbox.messages) == 2
 
 
+def test_a_consumer_that_is_cancelled_as_another_one_fails_with_their_channel_has_no_error() -> None:
+    """It waited to start again, so that its cancel is done at once."""
+    stage = staged()
+    stage.queue("q")
+    stage.queue("r")
+    core = stage.open()
+    first, second = core.consumers.subscribe("r"), core.consumers.subscribe("q", prefetch=2, resubscribe=True)
+    stage.run()
+    deliver(stage, second, 3)
+    (consumer,) = stage.broker.consumers.pop("q")
+    consumer.channel.cancel_consumer(second.tag)
+    stage.run()
+
+    def cancel() -> None:
+        second.cancel(keep=True)
+
+    first.more.on_done(cancel)
+    core.calls.get("none")
+    stage.run()
+    assert isinstance(first.error, ChannelClosed)
+    assert (second.closed, second.error, second.cancel().error) == (True, None, None)
+
+
 def test_a_consumer_that_is_stopped_does_not_start_again() -> None:
     stage, inbox = flooded(3, resubscribe=True)
     (consumer,) = stage.broker.consumers.pop("q")

@@ -673,6 +673,20 @@ def test_a_request_is_answered() -> None:
     assert stage.get(answer).body == b"ABC"
 
 
+def test_each_of_several_requests_gets_its_own_answer_whichever_comes_first() -> None:
+    stage = staged()
+    stage.queue("rpc")
+    asking, serving = stage.open(), stage.open()
+    inbox = serving.consumers.subscribe("rpc")
+    answers = [asking.requests.publish("", "rpc", body, {}) for body in (b"a", b"b", b"c")]
+    stage.run()
+    for request in reversed(inbox.messages):
+        assert request.reply_to is not None
+        assert request.correlation_id is not None
+        serving.publish("", request.reply_to, request.body.upper(), {"correlation_id": request.correlation_id})
+    assert [stage.get(answer).body for answer in answers] == [b"A", b"B", b"C"]
+
+
 def test_a_request_needs_the_capability_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = staged(AMQP_0_9)
     core = stage.open()
