@@ -98,6 +98,11 @@ def test_a_delivery_is_in_doubt_until_the_client_has_settled_it(said: list[Said]
     assert counted([*OPENED, *said]) == (0, left, 0)
 
 
+def test_a_commit_does_not_settle_what_the_client_took_back_before() -> None:
+    said: list[Said] = [*OPENED, *TX, *CONSUME, deliver(1), ("C", basic.Ack(1)), ("C", tx.Rollback()), ("S", tx.RollbackOk())]
+    assert counted([*said, ("C", tx.Commit()), ("S", tx.CommitOk())]) == (0, 1, 0)
+
+
 def test_a_commit_is_in_doubt_until_the_server_has_answered_it() -> None:
     assert counted([*OPENED, *TX, PUBLISH, ("C", tx.Commit())]) == (1, 0, 1)
     assert counted([*OPENED, *TX, PUBLISH, ("C", tx.Commit()), ("S", tx.CommitOk())]) == (0, 0, 0)

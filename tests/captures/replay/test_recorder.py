@@ -15,6 +15,7 @@ from tests.kept.scene import DATA
 
 from amqp_sansio.captures.conversation import Conversation, LocatedEvent, PacketIndex
 from amqp_sansio.captures.flows import AmqpFlow
+from amqp_sansio.captures.replay import recorder as module
 from amqp_sansio.captures.replay.credit import SubscriberCommand
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import (
@@ -27,6 +28,7 @@ from amqp_sansio.captures.replay.recorder import (
     SessionHistory,
     When,
     connection_id,
+    time_of,
 )
 from amqp_sansio.captures.replay.rows import NOTHING, Rows, packet_number, packet_place
 from amqp_sansio.captures.replay.state import _classes
@@ -279,6 +281,36 @@ def test_what_a_client_publishes_after_the_broker_failed_to_start_a_branch_is_in
     one.finish()
     assert one.columns("messages", "xid") == [(xid,)]
     assert one.columns("dtx", "transfers") == [(int(xid is not None),)]
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_accepts_in_a_capture_that_may_lack_the_select_wait_for_a_first_commit(
+    monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    """Those of them that wait are bounded; beyond it they count as sent outside of a transaction."""
+    monkeypatch.setattr(module, "DOUBTED", 2)
+    count = 2 + more
+    one = Told("CS", attach=False)
+    one.say("S", *[EXPLICIT] * count)
+    one.completed("C", *range(count))
+    one.say("C", *[Accept(ids((id, id))) for id in range(count)], tx.Commit())
+    accepted = [10 * (count + 2 + id) for id in range(count)]
+    one.completed("S", count)
+    one.finish()
+    settled = accepted if more > 0 else [one.time - 10] * count
+    number = None if more > 0 else 1
+    assert one.columns("messages", "outcome", "accepted_at", "settled_at", "settled_transaction") == [
+        ("accepted", *times, number) for times in zip(accepted, settled, strict=True)
+    ]
+    assert one.columns("transactions", "outcome", "accepts") == [("committed", 0 if more > 0 else count)]
+    assert one.columns("sessions", "demarcation") == [("tx",)]
+
+
+def test_an_octet_has_the_time_of_its_packet_and_one_that_is_not_captured_that_of_the_last() -> None:
+    marks = PacketIndex()
+    marks.add(10, 1, 100)
+    marks.add(20, 2, 200)
+    assert [time_of(marks, end) for end in (1, 10, 11, 20, 21, 99)] == [100, 100, 200, 200, 200, 200]
 
 
 def test_a_browsed_message_is_held_from_the_result_of_its_acquire_on() -> None:

@@ -37,14 +37,14 @@ def test_each_ends_with_its_commit_or_rollback() -> None:
 @pytest.mark.parametrize(
     ("commits", "answered", "message"),
     [
-        (True, True, ("accepted", 200, 300)),
-        (False, True, ("open", None, None)),
-        (True, False, ("open", 200, None)),
-        (False, False, ("open", 200, None)),
+        (True, True, ("accepted", 200, 300, 1)),
+        (False, True, ("open", None, None, None)),
+        (True, False, ("open", 200, None, 1)),
+        (False, False, ("open", 200, None, 1)),
     ],
 )
 def test_a_delivery_accepted_in_a_transaction_is_settled_by_the_answer_to_its_commit_alone(
-    commits: bool, answered: bool, message: tuple[object, object, object]
+    commits: bool, answered: bool, message: tuple[object, object, object, object]
 ) -> None:
     """After a rollback the client still holds it, and has not accepted it; without an answer nobody knows."""
     rows = Rows()
@@ -58,7 +58,8 @@ def test_a_delivery_accepted_in_a_transaction_is_settled_by_the_answer_to_its_co
         one.completed(ids((5, 5)), 300)
     one.finish("open")
     deliveries.flush("open")
-    assert [(row["outcome"], row["accepted_at"], row["settled_at"]) for row in named(rows, "messages")] == [message]
+    columns = "outcome", "accepted_at", "settled_at", "settled_transaction"
+    assert [tuple([row[name] for name in columns]) for row in named(rows, "messages")] == [message]
 
 
 def test_a_commit_without_an_answer_is_in_doubt() -> None:
