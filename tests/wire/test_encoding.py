@@ -26,6 +26,7 @@ from amqp_sansio.wire.encoding import (
     encode_map,
     encode_struct32,
     encode_value,
+    put_opaque,
 )
 from amqp_sansio.wire.types import decode_map, decode_value
 
@@ -106,6 +107,12 @@ def test_the_encoder_remembers_no_more_than_1024_short_texts() -> None:
         name = f"name {number}"
         assert encode_map({name: None}).endswith(bytes([len(name)]) + name.encode() + b"\xf0")
         assert len(SHORT) <= 1024
+
+
+@pytest.mark.parametrize("code", [-1, 256, 0x10F, 0xB0, 0xE0])
+def test_an_opaque_value_has_the_code_of_a_type_whose_width_is_known(code: int) -> None:
+    with pytest.raises(EncodeError, match="no type has such a code"):
+        put_opaque(v.OpaqueValue(code, b""))
 
 
 REFUSED: list[tuple[Value, str, str]] = [

@@ -207,7 +207,7 @@ def put_opaque(value: OpaqueValue) -> bytes:
     if prefix_width(value.code) is not None:
         return _prefixed(value.code, value.octets, name)
     width = fixed_width(value.code)
-    if width is None or not 0 <= value.code <= 255:
+    if width is None:
         raise EncodeError(name, "no type has such a code")
     if len(value.octets) != width:
         raise EncodeError(name, f"holds {width} octets; {len(value.octets)} given")

@@ -46,6 +46,19 @@ def test_branches_are_suspended_and_resumed_by_name() -> None:
     assert starts[2].resume
 
 
+def test_each_subscription_of_a_branch_has_a_destination_of_its_own() -> None:
+    voice = PARTS["dtx: demarcation"].voice(Setting())
+    said = [step.said for _ in range(3) for step in voice.heard(voice.say(transactions.SUBSCRIBE))]
+    assert [getattr(each, "destination", None) for each in said] == ["d0", "d1", "d2"]
+
+
+def test_commands_about_queues_and_exchanges_have_ids_as_all_others_do() -> None:
+    voice = ModelVoice(Setting())
+    voice.heard(voice.say("client:exchange.bind"))
+    assert voice.halves["client"].next_id == 3
+    assert [step.said for step in voice.feedback("server")] == [Completed(RangeSet([(0, 2)]))]
+
+
 def test_an_acquire_is_answered_by_its_result() -> None:
     words = ["sender:message.transfer not-acquired", "recipient:message.acquire", "sender:message.acquired"]
     last = spoken(PARTS["message: explicit, not-acquired"], words)[-1].said
