@@ -66,13 +66,16 @@ def test_a_reader_goes_on_behind_lost_octets(framing: Framing) -> None:
 def test_a_reader_that_lost_its_place_counts_the_octets_that_arrive_and_those_that_are_lost(framing: Framing) -> None:
     """Behind a frame without an end it reads nothing more, but still tells how far the stream has come."""
     reader = framing.reader(DEFAULT_LIMITS, 4096, strict=True, carries=lambda *_: False, offset=8, opening=False)
-    reader.receive(b"\xff" * 20)
+    frame = framing.own(control(framing), 4096)
+    reader.receive(frame + b"\xff" * 20)
+    assert isinstance(reader.next(), Assembly)
     assert isinstance(reader.next(), Malformed)
     assert reader.dead
+    assert reader.offset == 8 + len(frame)
     reader.lost(100)
     reader.receive(b"\xff" * 7)
     reader.lost(3)
-    assert reader.received == 8 + 20 + 100 + 7 + 3
+    assert reader.received == 8 + len(frame) + 20 + 100 + 7 + 3
     assert reader.next() is None
 
 

@@ -565,11 +565,11 @@ def test_deliveries_to_the_same_consumer_are_read_where_they_can_be_and_so_many_
         return put_frame(1, 1, PAYLOAD[:14] + b"\0\1x" + bytes([len(key)]) + key) + content(b"abc")
 
     consumers = known(read=reads)
-    octets = other(b"k") + other(b"l") + other(b"long") + other(b"l") + other(b"m") + other(b"l")
+    octets = other(b"k") + other(b"l") + other(b"long") + other(b"l") + other(b"m") + other(b"l") + other(b"m")
     cuts, _ = cut_deliveries(octets + other(b"?"), 0, 0, consumers, (), 4096, 4096, 4096)
     behind = [payload[14:] for payload in read]
     assert behind == [b"\0\1x\1l", b"\0\1x\4long", b"\0\1x\1m", b"\0\1x\1l", b"\0\1x\1?"], "three are remembered"
-    assert [cut[0].command for cut in cuts] == ["deliver", read[0], read[1], read[0], read[2], read[3]]
+    assert [cut[0].command for cut in cuts] == ["deliver", read[0], read[1], read[0], read[2], read[3], read[2]]
     assert cuts[-1][5] == len(octets)
     assert [wanted(other(key)[:-1], 0, consumers, 4096) > 0 for key in (b"n", b"?")] == [True, False]
     assert sum([len(each.likes) for each in consumers.known.values()]) <= 3
