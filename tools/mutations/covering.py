@@ -51,10 +51,10 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "pytest", *flags, *arguments]
 
 
-def _digest(paths: Iterable[Path]) -> str:
+def _digest(tree: Path, paths: Iterable[Path]) -> str:
     found = hashlib.sha256()
     for path in paths:
-        found.update(path.as_posix().encode())
+        found.update(path.relative_to(tree).as_posix().encode())
         found.update(path.read_bytes())
     return found.hexdigest()
 
@@ -78,7 +78,7 @@ class Covering:
 
     def measure(self) -> int:
         """Measures the test files that have changed, or all when a module has; returns how many.  Raises Unsound."""
-        modules = _digest(sorted((self.tree / PACKAGE).rglob("*.py")))
+        modules = _digest(self.tree, sorted((self.tree / PACKAGE).rglob("*.py")))
         places = [self.tree / "tests" / place for place in TESTS]
         files = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("test_*.py")))]
         known: dict[str, dict[str, Any]] = {}
@@ -87,7 +87,7 @@ class Covering:
             name = path.relative_to(self.tree).as_posix()
             kept = self.keep / f"{name.replace('/', '.')}.json"
             found = json.loads(kept.read_text()) if kept.is_file() else {}
-            if found.get("of") == f"{modules} {_digest([path])}":
+            if found.get("of") == f"{modules} {_digest(self.tree, [path])}":
                 known[name] = found
             else:
                 stale.append(name)
@@ -105,7 +105,7 @@ class Covering:
 
     def _measured(self, files: list[str], modules: str) -> dict[str, dict[str, Any]]:
         self.keep.mkdir(parents=True, exist_ok=True)
-        out = (self.keep / f"measured-{_digest([self.tree / file for file in files])[:12]}.json").resolve()
+        out = (self.keep / f"measured-{_digest(self.tree, [self.tree / file for file in files])[:12]}.json").resolve()
         run = subprocess.run(
             command(*files), cwd=self.tree, env=environment(MUTATIONS_MAP=str(out), AMQP_PROFILE="glance"), capture_output=True,
             text=True, check=False,
@@ -124,7 +124,7 @@ class Covering:
                 kept = {line: [own[test] for test in tests if test in own] for line, tests in each.items()}
                 lines[path] = {line: tests for line, tests in kept.items() if tests}
             found[file] = {
-                "of": f"{modules} {_digest([self.tree / file])}",
+                "of": f"{modules} {_digest(self.tree, [self.tree / file])}",
                 "tests": [heard["tests"][number] for number in own],
                 "lines": {path: each for path, each in lines.items() if each},
             }

@@ -108,6 +108,17 @@ def test_a_commit_that_the_server_refuses_was_rolled_back() -> None:
         done.result()
 
 
+def test_a_channel_that_the_server_closes_is_not_open_for_who_is_called_back() -> None:
+    stage = staged()
+    core = stage.open()
+    seen: list[bool] = []
+    ticket = core.execute(queue.Declare("nowhere", passive=True, arguments={}, ticket=0))
+    ticket.on_done(lambda: seen.append(core.is_open))
+    stage.run()
+    assert isinstance(ticket.error, ChannelClosed)
+    assert seen == [False]
+
+
 def test_a_commit_whose_answer_is_lost_is_unknown() -> None:
     stage = staged()
     core = stage.open()

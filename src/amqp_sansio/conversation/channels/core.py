@@ -168,7 +168,8 @@ class ChannelCore(BaseCore):
     @property
     def is_open(self) -> bool:
         """Whether something may be sent now."""
-        return self._opened.done and self._opened.error is None and not self._closing
+        alive = self._channel is not None and self._channel.closed_cause is None
+        return alive and self._opened.done and self._opened.error is None and not self._closing
 
     def must_live(self) -> None:
         """Raises why it is over."""
