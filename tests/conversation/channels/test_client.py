@@ -65,7 +65,7 @@ def test_a_new_secret_is_for_the_next_connections_too() -> None:
     assert "expired" not in repr(stage.client.config)
 
 
-def test_a_tap_is_told_to_hide_the_octets_with_a_new_secret_and_no_others() -> None:
+def test_the_client_tells_a_tap_to_hide_the_octets_with_a_new_secret_and_no_otherss() -> None:
     told: list[tuple[bool, bytes, bool]] = []
     stage = Stage(tap=lambda *said: told.append(said))
     stage.connect()

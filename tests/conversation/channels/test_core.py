@@ -108,7 +108,7 @@ def test_a_commit_that_the_server_refuses_was_rolled_back() -> None:
         done.result()
 
 
-def test_a_channel_that_the_server_closes_is_not_open_for_who_is_called_back() -> None:
+def test_a_channel_that_the_server_closed_is_not_open_in_a_callback() -> None:
     stage = staged()
     core = stage.open()
     seen: list[bool] = []
