@@ -16,10 +16,8 @@ from amqp_sansio.captures.verdicts import Verdict, verdict_row, verdicts
 from amqp_sansio.dialects import readable
 from amqp_sansio.engine.checker import Observed
 from amqp_sansio.engine.observer import Speaker
-from amqp_sansio.events.observed import ControlSeen, MethodSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.events.observed import Note, Observation, OpaqueSeen
 from amqp_sansio.events.violation import Violation
-from amqp_sansio.spec.methods.basic import Publish
-from amqp_sansio.spec.methods.channel import Open
 
 
 class Accuser(FakeWitness):
@@ -123,12 +121,3 @@ def test_what_is_in_doubt_on_channels_is_counted() -> None:
     recording = Path(__file__).parents[1] / "data" / "channels" / "orders.pcap"
     (verdict,) = verdicts(str(recording), observers(False, dialects=readable(())), (), lambda text: None)
     assert (verdict.verdict, verdict.doubt.publishes, verdict.doubt.deliveries) == ("clean", 1, 1)
-
-
-def test_octets_that_are_missing_leave_nothing_in_doubt_on_channels(tmp_path: Path) -> None:
-    publish = MethodSeen(1, "basic.publish", Publish("", "orders"), b"")
-    opened = MethodSeen(1, "channel.open", Open(), b"")
-    assert judged(tmp_path, opened, publish).doubt.publishes == 1
-    assert judged(tmp_path, opened, publish, ControlSeen(0, "connection.close", None, b"")).doubt.publishes == 1
-    assert judged(tmp_path, opened, publish, Note("gap", "9 octets are missing")).doubt.publishes == 0
-    assert judged(tmp_path, opened, publish, OpaqueSeen("why")).doubt.publishes == 0

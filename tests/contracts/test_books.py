@@ -29,7 +29,6 @@ WHOSE = (
 OUR = "a word that we said, until it is over: the voice is to say the next one"
 
 REASONS: dict[str, str] = {
-    "captures/replay/channel_doubt.py ChannelDoubt._channels": "= channels",
     "engine/channel_checker.py ConversationWitness._channels": "= channels",
     "engine/channel_checker.py ConversationWitness._open": "= channels",
     "engine/channels/endpoint.py Channels.used": "= channels",

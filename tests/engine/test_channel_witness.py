@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.families.channels import EIGHT, NINE, ONE, Said, broken, c, content, frame, notes, observe, opening, s, told
 from tests.steps import assert_linear
 
 from amqp_sansio.dialects import ChannelDialect
-from amqp_sansio.engine.checker import Speaker
+from amqp_sansio.engine.checker import ChannelDoubt, Speaker
+from amqp_sansio.engine.observer import Observer
+from amqp_sansio.events import Note
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec.base import BodyContent
+from amqp_sansio.spec.base import BodyContent, Method
+from amqp_sansio.spec.methods import basic, channel, confirm, queue, tx
+from amqp_sansio.wire.method_frames import frame_method
 
 
 def deliver(tag: int, consumer: str = "t") -> Said:
@@ -256,3 +262,170 @@ def test_destinations_of_0_9_are_those_of_one_consumer_each() -> None:
     assert told(consume, consume, dialect=NINE) == ["C message.consume.destination"]
     assert told(consume, cancel, consume, dialect=NINE) == []
     assert told(*[consume, cancel] * 3, dialect=NINE, limits=Limits(subscriptions=1)) == []
+
+
+# What is in doubt.
+
+Word = tuple[Speaker, Method]
+
+OPENED: list[Word] = [("C", channel.Open()), ("S", channel.OpenOk())]
+PUBLISH: Word = "C", basic.Publish("", "orders")
+SELECT: list[Word] = [("C", confirm.Select()), ("S", confirm.SelectOk())]
+TX: list[Word] = [("C", tx.Select()), ("S", tx.SelectOk())]
+ASKED: list[Word] = [("C", queue.Declare("orders")), ("S", queue.DeclareOk("orders"))]
+CONSUME: list[Word] = [("C", basic.Consume("orders")), ("S", basic.ConsumeOk("me"))]
+CLOSED: list[Word] = [("C", channel.Close(200)), ("S", channel.CloseOk())]
+REFUSED: list[Word] = [("S", channel.Close(404)), ("C", channel.CloseOk())]
+
+
+def delivery(tag: int) -> Word:
+    return "S", basic.Deliver("me", tag)
+
+
+def octets(method: Method, number: int = 1) -> bytes:
+    frames = frame_method(number, ONE.codec.encode(method))
+    return frames + content(b"m", number) if method.VERB in ONE.codec.carrying else frames
+
+
+def heard(said: list[Word], *more: Said, limits: Limits = Limits()) -> Observer:
+    watch = Observer(ONE, limits=limits)
+    able = ("basic.nack", "publisher_confirms")
+    for speaker, frames in [*opening(ONE, able, opens=0), *[(speaker, octets(method)) for speaker, method in said], *more]:
+        watch.receive_data(speaker, frames)
+        list(watch.events())
+    return watch
+
+
+def counted(said: list[Word], *more: Said, limits: Limits = Limits()) -> ChannelDoubt:
+    return heard(said, *more, limits=limits)._in_doubt()
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ([PUBLISH, PUBLISH], 2),
+        ([PUBLISH, *ASKED, PUBLISH], 1),
+        ([("C", queue.Declare("orders")), PUBLISH, ("S", queue.DeclareOk("orders"))], 1),  # asked before the publish
+        ([PUBLISH, *CLOSED], 0),
+        ([PUBLISH, *REFUSED], 1),
+        ([("S", channel.Close(404)), PUBLISH, ("C", channel.CloseOk())], 1),
+        ([("S", channel.Close(404)), PUBLISH, *CLOSED], 1),  # both close: the server's close-ok is no word about the publish
+        ([*SELECT, PUBLISH, PUBLISH, PUBLISH, ("S", basic.Ack(2))], 2),
+        ([*SELECT, PUBLISH, PUBLISH, PUBLISH, ("S", basic.Ack(2, True))], 1),
+        ([*SELECT, PUBLISH, PUBLISH, ("S", basic.Ack(0, True))], 0),
+        ([*SELECT, PUBLISH, ("S", basic.Nack(1))], 0),  # refused, not in doubt
+        ([*SELECT, PUBLISH, *ASKED], 1),
+        ([*SELECT, PUBLISH, *CLOSED], 1),
+        ([PUBLISH, ("C", confirm.Select(True)), PUBLISH, PUBLISH, ("S", basic.Ack(2))], 2),  # the first one and number 1
+        ([PUBLISH, ("C", confirm.Select(True)), PUBLISH, ("S", basic.Ack(1, True))], 0),
+        ([PUBLISH, ("C", confirm.Select(True)), PUBLISH, *ASKED], 1),
+        ([*TX, PUBLISH, *ASKED], 1),
+        ([*TX, PUBLISH, ("C", tx.Commit()), ("S", tx.CommitOk())], 0),
+        ([*TX, PUBLISH, ("C", tx.Rollback()), ("S", tx.RollbackOk())], 0),
+        ([PUBLISH, ("C", channel.Open())], 1),
+    ],
+)
+def test_a_publish_is_in_doubt_until_the_server_has_taken_it(said: list[Word], left: int) -> None:
+    assert counted([*OPENED, *said]) == (left, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ([*CONSUME, delivery(1), delivery(2)], 2),
+        ([*CONSUME, delivery(1), delivery(2), delivery(3), ("C", basic.Ack(2))], 2),
+        ([*CONSUME, delivery(1), delivery(2), delivery(3), ("C", basic.Ack(2, True))], 1),
+        ([*CONSUME, delivery(1), ("C", basic.Nack(1, False, True))], 0),
+        ([*CONSUME, delivery(1), ("C", basic.Reject(1))], 0),
+        ([*CONSUME, delivery(1), *CLOSED], 1),
+        ([*CONSUME, delivery(1), ("C", basic.Recover(True)), ("S", basic.RecoverOk()), delivery(2)], 1),
+        ([*CONSUME, ("C", basic.Recover(True)), delivery(1), ("S", basic.RecoverOk())], 0),
+        ([*CONSUME, delivery(1), ("C", basic.RecoverAsync(True))], 0),
+        ([("C", basic.Consume("orders", no_ack=True)), ("S", basic.ConsumeOk("me")), delivery(1)], 0),
+        ([("C", basic.Consume("orders", "me", no_ack=True, no_wait=True)), delivery(1)], 0),
+        ([("C", basic.Get("orders")), ("S", basic.GetOk(1))], 1),
+        ([("C", basic.Get("orders", True)), ("S", basic.GetOk(1))], 0),
+        ([*TX, *CONSUME, delivery(1), ("C", basic.Ack(1))], 1),  # nobody commits the ack
+        ([*TX, *CONSUME, delivery(1), ("C", basic.Ack(1)), ("C", tx.Commit()), ("S", tx.CommitOk())], 0),
+        ([*TX, *CONSUME, delivery(1), ("C", basic.Ack(1)), ("C", tx.Rollback()), ("S", tx.RollbackOk())], 1),
+        ([*CONSUME, ("S", channel.Close(404)), delivery(1)], 0),  # RabbitMQ delivers after its close, and takes it back
+    ],
+)
+def test_a_delivery_is_in_doubt_until_the_client_has_settled_it(said: list[Word], left: int) -> None:
+    assert counted([*OPENED, *said]) == (0, left, 0)
+
+
+def test_a_commit_does_not_settle_what_the_client_took_back_before() -> None:
+    said: list[Word] = [*OPENED, *TX, *CONSUME, delivery(1), ("C", basic.Ack(1)), ("C", tx.Rollback()), ("S", tx.RollbackOk())]
+    assert counted([*said, ("C", tx.Commit()), ("S", tx.CommitOk())]) == (0, 1, 0)
+
+
+def test_a_commit_is_in_doubt_until_the_server_has_answered_it() -> None:
+    assert counted([*OPENED, *TX, PUBLISH, ("C", tx.Commit())]) == (1, 0, 1)
+    assert counted([*OPENED, *TX, PUBLISH, ("C", tx.Commit()), ("S", tx.CommitOk())]) == (0, 0, 0)
+    assert counted([*OPENED, ("C", tx.Commit()), ("S", channel.Close(406))]) == (0, 0, 0)  # the channel is not transacted
+
+
+CLOSE = frame(ONE, "connection.close", 0, reply_code=200)
+CLOSE_OK = frame(ONE, "connection.close-ok", 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "left"),
+    [
+        ([("C", CLOSE), ("S", CLOSE_OK)], 0),
+        ([("S", CLOSE), ("C", CLOSE_OK)], 1),
+        ([("C", CLOSE), ("S", frame(ONE, "connection.blocked", 0))], 1),
+        ([("S", CLOSE_OK)], 1),  # it answers nothing
+    ],
+)
+def test_the_server_takes_what_came_before_the_clients_close_of_the_connection(more: list[Said], left: int) -> None:
+    assert counted([*OPENED, PUBLISH], *more) == (left, 0, 0)
+
+
+def test_an_observer_counts_nothing_of_what_it_has_missed() -> None:
+    watch = heard([*OPENED, PUBLISH])
+    watch.receive_gap("C", 100)
+    assert [type(each.event) for each in watch.events()] == [Note]
+    assert watch._in_doubt() == (0, 0, 0)
+    unreadable = frame_method(1, ONE.codec.encode(basic.Ack(1))[:-1])
+    assert counted([*OPENED, PUBLISH], ("C", unreadable)) == (0, 0, 0)
+    many = [delivery(tag) for tag in range(1, 9)] + [("C", basic.Ack(tag)) for tag in range(2, 9, 2)]
+    few = Limits(ranges=4)
+    assert counted([*OPENED, *CONSUME, *many], limits=few) == (0, 4, 0)
+    assert counted([*OPENED, *CONSUME, *many, delivery(9), ("C", basic.Ack(9)), delivery(10)], limits=few) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("early", [("S", basic.Ack(2)), ("C", basic.Ack(2))])
+def test_where_an_answer_was_captured_before_its_message_nothing_of_the_channel_is_counted(early: Word) -> None:
+    said = [*OPENED, *SELECT, *CONSUME, PUBLISH, delivery(1)]
+    assert counted(said) == (1, 1, 0)
+    assert counted([*said, early, PUBLISH, delivery(2)]) == (0, 0, 0)
+
+
+def test_a_delivery_that_does_not_arrive_whole_is_not_in_doubt() -> None:
+    cut = frame(ONE, "basic.deliver", consumer_tag="me", delivery_tag=1)
+    said = [*OPENED, *CONSUME, PUBLISH]
+    assert counted(said, ("S", cut + frame(ONE, "channel.close")), ("C", frame(ONE, "channel.close-ok"))) == (1, 0, 0)
+
+
+def test_what_is_in_doubt_is_stored_and_a_former_version_counted_nothing() -> None:
+    watch = heard([*OPENED, PUBLISH, *CLOSED, *OPENED, *TX, *CONSUME, PUBLISH, delivery(1), ("C", tx.Commit())])
+    assert watch._in_doubt() == (1, 1, 1)
+    assert Observer.restore(watch.snapshot(), dialects=(ONE,))._in_doubt() == (1, 1, 1)
+
+
+@given(st.lists(st.one_of(st.just(0), st.integers(1, 20)), max_size=40), st.booleans())
+def test_what_is_confirmed_and_what_is_in_doubt_are_all_that_was_published(steps: list[int], multiple: bool) -> None:
+    """Whatever the order of publishes and confirms, a publish is in doubt exactly when no confirm names it."""
+    said: list[Word] = [*OPENED, *SELECT]
+    last, outstanding = 0, set[int]()
+    for step in steps:
+        if not step:
+            last += 1
+            outstanding.add(last)
+            said.append(PUBLISH)
+        elif step <= last:
+            outstanding -= set(range(1, step + 1)) if multiple else {step}
+            said.append(("S", basic.Ack(step, multiple)))
+    assert counted(said) == (len(outstanding), 0, 0)

@@ -11,7 +11,7 @@ from zlib import crc32
 from amqp_sansio.captures.replay.rows import HeaderColumns, properties_of
 from amqp_sansio.captures.withheld import COMPARED_OCTETS
 from amqp_sansio.dialects import DIALECTS, Dialect
-from amqp_sansio.engine.checker import Answered, Transfers
+from amqp_sansio.engine.checker import Answered, ChannelDoubt, Transfers
 from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.events.violation import Violation
@@ -244,6 +244,10 @@ class Conversation:
         """Returns the observer's book of the subscriptions of the session on a channel; None: there is none.  Not to be
         kept."""
         return None if self._witness is None else self._witness._books(channel)
+
+    def in_doubt(self) -> ChannelDoubt:
+        """Returns what is in doubt on channels when nothing more comes."""
+        return ChannelDoubt() if self._witness is None else self._witness._in_doubt()
 
     def report_to(
         self, hearer: Hearer, headers: HeaderDecoder[HeaderColumns] | None, head: int = 0

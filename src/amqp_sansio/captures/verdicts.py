@@ -17,15 +17,13 @@ from amqp_sansio.captures.conversation import (
 )
 from amqp_sansio.captures.flows import AmqpFlow, Listener
 from amqp_sansio.captures.reader import Told, read_packets
-from amqp_sansio.captures.replay.channel_doubt import ChannelDoubt
 from amqp_sansio.captures.replay.doubt import Doubt
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.rows import HeaderColumns, Rows
 from amqp_sansio.captures.walk import Warn
 from amqp_sansio.engine.checker import Answered, Transfers
-from amqp_sansio.events.observed import ControlSeen, MethodSeen, OpaqueSeen
-from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.events.observed import ControlSeen, MethodSeen
 from amqp_sansio.wire.layouts.layout import HeaderDecoder
 
 FINDINGS: Final = 1000
@@ -111,7 +109,6 @@ class _Case(Hearer):
 
     __slots__ = (
         "_broker",
-        "_channels",
         "_doubt",
         "_recorder",
         "_rows",
@@ -127,8 +124,6 @@ class _Case(Hearer):
         self._recorder: Final = Recorder(flow, self._rows, options, "")
         self._broker: Final = self._recorder.common[1]
         self._doubt = Doubt()
-        self._channels: ChannelDoubt | None = None
-        """None before the first method on a channel; connections of sessions have none."""
         self.findings: list[Finding] = []
         self.left_out = 0
         """Findings beyond FINDINGS."""
@@ -142,17 +137,10 @@ class _Case(Hearer):
         said = heard.said
         if isinstance(said, ControlSeen):
             self.controls += 1
-            if self._channels is not None:
-                self._channels.control(heard.speaker, said.control)
         elif isinstance(said, MethodSeen):
             self.methods += 1
-            if self._channels is None:
-                self._channels = ChannelDoubt(DEFAULT_LIMITS)
-            self._channels.method(heard.speaker, said)
         elif (found := finding_of(heard)) is not None:
             self.add(found)
-            if self._channels is not None and (isinstance(said, OpaqueSeen) or found.rule == "gap"):
-                self._channels.lost()
 
     def transfers(self, run: Transfers[HeaderColumns], marks: PacketIndex) -> None:
         self._recorder.transfers(run, marks)
@@ -191,9 +179,7 @@ class _Case(Hearer):
             findings.append(Finding(NOTE, "C", conversation.packet, "limits.findings", text, (), text))
         client = conversation.client
         octets = conversation.octets[client], conversation.octets[1 - client]
-        doubt = self._doubt.grown(self._rows, self._broker)
-        if self._channels is not None:
-            doubt = doubt.with_(self._channels.doubt())
+        doubt = self._doubt.grown(self._rows, self._broker).with_(Doubt(*conversation.in_doubt()))
         self._rows.clear()
         return Verdict(
             flow.name,

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.channel_witness import ChannelUse, Consumers, NumberedWitness, Question, Questions, References
 from amqp_sansio.engine.channels.breaches import rule_of_content, rule_of_unreadable
-from amqp_sansio.engine.checker import WHO, Checker, ConnectionWitness, Observed, Speaker
+from amqp_sansio.engine.checker import WHO, ChannelDoubt, Checker, ConnectionWitness, Observed, Speaker
 from amqp_sansio.engine.connection import capabilities_of, legal_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.observer import Ear
@@ -136,7 +136,7 @@ class ConversationWitness(ConnectionWitness):
     With `counted`, channel-max is the number of channels; otherwise it is the highest channel number.
     """
 
-    __slots__ = ("_channels", "_open", "_secrets", "counted", "opening")
+    __slots__ = ("_channels", "_open", "_reopened", "_secrets", "counted", "opening")
 
     def __init__(self, strict: bool, limits: Limits, counted: bool) -> None:
         super().__init__(strict, limits, PIPELINED)
@@ -146,6 +146,8 @@ class ConversationWitness(ConnectionWitness):
         self._channels: dict[int, NumberedWitness] = {}
         self._open: set[int] = set()
         """The channels known to be open, by number."""
+        self._reopened = ChannelDoubt()
+        """What is in doubt on channels whose numbers were opened again."""
 
     @property
     def late(self) -> bool:
@@ -182,6 +184,13 @@ class ConversationWitness(ConnectionWitness):
                 if not self._secrets and not self._late:
                     findings.breach("reply.unasked", verb, "nobody asked for it", (), _COMMAND_INVALID)
                 self._secrets = max(0, self._secrets - 1)
+            elif verb == CLOSE_OK and speaker == "S":
+                for witness in self._channels.values():
+                    witness.take_all()
+
+    def in_doubt(self) -> ChannelDoubt:
+        """Returns what is in doubt on all channels when nothing more comes."""
+        return ChannelDoubt.total([self._reopened, *[witness.in_doubt() for witness in self._channels.values()]])
 
     def _turned(self, speaker: str, verb: str) -> None:
         """Reports a method that only the other side may send."""
@@ -266,6 +275,8 @@ class ConversationWitness(ConnectionWitness):
         witness = self._channels.get(number)
         if verb == OPEN_CHANNEL and (witness is None or witness.reopens) and not self.shaky:
             self._in_range(number, verb)
+            if witness is not None:
+                self._reopened = ChannelDoubt.total([self._reopened, witness.in_doubt()])
             witness = None
             late = False
         else:
@@ -325,8 +336,8 @@ class ChannelChecker(Checker):
 
     FAMILY: ClassVar[str] = "channels"
     PARTS: ClassVar[tuple[type, ...]] = (
-        ChannelUse, ConnectionDialogue, ConsumerTags, Consumers, ConversationWitness, Deliveries, Ids, Leaving, MethodReader,
-        NumberedWitness, OpeningWitness, Partial, PendingReplies, Question, Questions, References, Tags,
+        ChannelDoubt, ChannelUse, ConnectionDialogue, ConsumerTags, Consumers, ConversationWitness, Deliveries, Ids, Leaving,
+        MethodReader, NumberedWitness, OpeningWitness, Partial, PendingReplies, Question, Questions, References, Tags,
     )  # fmt: skip
     TABLES: ClassVar[tuple[Table, ...]] = (PIPELINED, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, LIFE, MODE, *REFERENCE.values())
 
@@ -407,6 +418,9 @@ class ChannelChecker(Checker):
                 self._take(codecs[name])
                 return
         raise DecodeError("snapshot", 0, "not the state of a checker of channels")
+
+    def in_doubt(self) -> ChannelDoubt:
+        return self._witness.in_doubt()
 
     # --- units ----------------------------------------------------------------------------------------------------------------
 

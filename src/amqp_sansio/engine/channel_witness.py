@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from amqp_sansio.engine.channels.breaches import order_of
+from amqp_sansio.engine.checker import ChannelDoubt
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.ledger.consumer_tags import ConsumerKey, ConsumerTags
@@ -17,6 +18,7 @@ from amqp_sansio.ledger.tags import TWICE, UNKNOWN, Deliveries, Tags
 from amqp_sansio.spec.base import BodyContent, Method
 from amqp_sansio.tables.channel import (
     ANSWERS,
+    ANY_TIME,
     COMMIT,
     CONFIRM,
     FLOW,
@@ -90,10 +92,21 @@ class NumberedWitness:
                 self.refused(speaker, verb)
         elif word == WORK:
             self._used().hear(speaker, verb, method, answered)
-        elif self._use is not None and verb == CLOSE_CHANNEL:
-            self._use.close(speaker)
+        elif verb == CLOSE_CHANNEL:
+            self._used().close(speaker)
         elif self._use is not None and verb == CLOSE_OK_CHANNEL:
+            if speaker == SERVER:
+                self._use.take_all()
             self._use.close(CLIENT, SERVER)
+
+    def take_all(self) -> None:
+        """Notes that the server has handled all that the client sent, in answer to the client's close of the connection."""
+        if self._use is not None:
+            self._use.take_all()
+
+    def in_doubt(self) -> ChannelDoubt:
+        """Returns what is in doubt on it when nothing more comes."""
+        return ChannelDoubt() if self._use is None else self._use.in_doubt()
 
     def may_break_off(self, speaker: str) -> bool:
         """Returns whether `speaker` owes close-ok, for which it may leave its content unfinished."""
@@ -134,11 +147,16 @@ _FLOWS: Final = ("basic.publish", "basic.deliver", "file.stage", "stream.publish
 class ChannelUse:
     """Judges the methods on an open channel.  Creates each record when it is first needed.
 
-    `late`: we missed some methods, so nothing that depends on them is a violation.
+    `late`: we missed some methods, so nothing that depends on them is a violation, and nothing is in doubt.
+
+    A publish is in doubt until the server has confirmed it or answered the commit or rollback of its transaction; without
+    confirms and transactions, until the server has answered a later method.  A delivery is in doubt until the client has
+    settled it, or has asked for all of them again.
     """
 
     __slots__ = (
-        "_consumers", "_deliveries", "_findings", "_late", "_mode", "_published", "_questions", "_references", "_stopped",
+        "_commits", "_consumers", "_deliveries", "_findings", "_late", "_misordered", "_mode", "_published", "_questions",
+        "_references", "_refused", "_sent", "_stopped", "_taken",
     )  # fmt: skip
 
     def __init__(self, findings: Findings, late: bool) -> None:
@@ -149,6 +167,17 @@ class ChannelUse:
         self._consumers: Consumers | None = None
         self._deliveries: Deliveries | None = Deliveries(True) if late else None
         self._published: Tags | None = None
+        """The publishes that the server confirms."""
+        self._sent = 0
+        """How many other publishes there were."""
+        self._taken = 0
+        """How many of those the server has taken."""
+        self._commits = 0
+        """How many commits wait for their answer."""
+        self._refused = False
+        """Whether the server has closed the channel, and takes nothing more."""
+        self._misordered = False
+        """Whether something was settled before it was captured: then nothing is counted as in doubt."""
         self._references: References | None = None
         self._stopped: tuple[str, ...] = ()
         """The sides that have agreed to send no contents, until they resume."""
@@ -172,6 +201,23 @@ class ChannelUse:
     def close(self, *silent: str) -> None:
         """Records that these sides will answer nothing more."""
         self._questions.forget(*[OTHER_SIDE[speaker] for speaker in silent])
+        self._refused = self._refused or SERVER in silent
+
+    def take_all(self) -> None:
+        """Records that the server has handled all that the client sent; confirms and commits that it owes never come."""
+        if self._mode.states == ("plain",) and not self._refused:
+            self._taken = self._sent
+
+    def in_doubt(self) -> ChannelDoubt:
+        """Returns what is in doubt when nothing more comes."""
+        if self._late or self._misordered:
+            return ChannelDoubt()
+        publishes, deliveries = self._sent - self._taken, 0
+        if self._published is not None and not self._published.doubt:
+            publishes += self._published.count
+        if self._deliveries is not None and not self._deliveries.tags.doubt:
+            deliveries = self._deliveries.unsettled
+        return ChannelDoubt(publishes, deliveries, self._commits)
 
     def hear(self, speaker: str, verb: str, method: Method, answered: bool = True) -> None:
         """Judges a method on an open channel; `answered`: the dialect has a method that answers it."""
@@ -224,8 +270,13 @@ class ChannelUse:
         """Records a method that may require an answer; None when its fields are unknown."""
         if verb not in REPLIES or not _waits(method):
             return
-        tag = _text(method, "consumer_tag")
-        excess = self._questions.ask(speaker, verb, _bit(method, "no_ack"), tag, self._findings.limits.replay_commands)
+        taken = 0
+        if self._mode.states == ("transacted",):
+            taken = self._sent if verb in (COMMIT, ROLLBACK) else 0
+        elif verb not in ANY_TIME:
+            taken = self._sent
+        question = Question(_bit(method, "no_ack"), _text(method, "consumer_tag"), taken)
+        excess = self._questions.ask(speaker, verb, question, self._findings.limits.replay_commands)
         if self._findings.bounded(excess, "replay_commands", "methods that wait for an answer"):
             self._late = True
             self.doubt_deliveries()
@@ -233,6 +284,9 @@ class ChannelUse:
     def _answer(self, speaker: str, verb: str, method: Method) -> None:
         asked = self._questions.answer(OTHER_SIDE[speaker], verb, None if self._late else self._findings)
         settled = asked is not None and asked.no_ack
+        if asked is not None and speaker == SERVER:
+            self._taken = max(self._taken, asked.taken)
+            self._commits -= verb in REPLIES[COMMIT] and self._commits > 0
         if verb.endswith((".consume-ok", ".cancel-ok")):
             tag = _text(method, "consumer_tag")
             self._judge_tag(verb, tag, asked)
@@ -242,6 +296,8 @@ class ChannelUse:
                 self._consuming().name(verb, tag, settled)
         elif verb == "basic.get-ok":
             self._deliver_tag(verb, _number(method, "delivery_tag"), settled)
+        elif verb.startswith("basic.recover") and self._deliveries is not None:
+            self._deliveries.recover()  # what came since was on its way when the server took everything back
 
     def _judge_tag(self, verb: str, tag: str, asked: Question | None) -> None:
         if asked is not None and asked.tag and asked.tag != tag:
@@ -260,8 +316,10 @@ class ChannelUse:
             self._findings.breach(rule, verb, text, refusal.legal_for(CLIENT), _PRECONDITION)
         elif verb == SELECT_CONFIRM:
             self._published = self._published or Tags(self._late)
-        elif self._deliveries is not None and verb == COMMIT:
-            self._deliveries.commit()
+        elif verb == COMMIT:
+            self._commits += 1
+            if self._deliveries is not None:
+                self._deliveries.commit()
         elif self._deliveries is not None and verb == ROLLBACK:
             self._deliveries.roll_back()
 
@@ -327,6 +385,7 @@ class ChannelUse:
         deliveries = self._delivered()
         wrong = deliveries.settle(tag, multiple, self._mode.states == ("transacted",))
         if wrong:
+            self._misordered = self._misordered or wrong == UNKNOWN
             text = "no delivery has this tag" if wrong == UNKNOWN else "the delivery is settled already"
             legal = ("the tag of a delivery that is not settled",)
             self._findings.breach(f"delivery-tag.{wrong}", f"{verb} with delivery-tag {tag}", text, legal, _PRECONDITION)
@@ -335,6 +394,8 @@ class ChannelUse:
     def _publish(self) -> None:
         if self._published is not None and self._mode.states == ("confirming",):
             self._published.give_next()
+        else:
+            self._sent += 1
 
     def _confirm(self, verb: str, tag: int, multiple: bool) -> None:
         if self._mode.step(SERVER, CONFIRM) is not None:
@@ -346,7 +407,10 @@ class ChannelUse:
             return
         found, wrong = published.named(tag, multiple)
         published.settle(found)
+        if multiple:
+            self._taken = self._sent  # what the client sent before it asked for confirms
         if wrong:
+            self._misordered = self._misordered or wrong == UNKNOWN
             rule = "confirm.twice" if wrong == TWICE else "confirm.unpublished"
             text = "the message is confirmed already" if wrong == TWICE else "no message with this number was published"
             self._findings.breach(rule, f"{verb} with delivery-tag {tag}", text, (), _COMMAND_INVALID)
@@ -361,10 +425,12 @@ class ChannelUse:
 
 
 class Question(NamedTuple):
-    """A method that awaits an answer: its no-ack bit, and the consumer tag that it names ("" for none)."""
+    """A method that awaits an answer: its no-ack bit, the consumer tag that it names ("" for none), and how many publishes
+    without confirms the server has taken when it answers."""
 
     no_ack: bool
     tag: str
+    taken: int = 0
 
 
 class Questions:
@@ -375,10 +441,10 @@ class Questions:
     def __init__(self) -> None:
         self._asked: Final[dict[str, PendingReplies[Question]]] = {}
 
-    def ask(self, speaker: str, verb: str, no_ack: bool, tag: str, most: int) -> bool:
+    def ask(self, speaker: str, verb: str, question: Question, most: int) -> bool:
         """Records a method of `speaker` that awaits an answer.  Beyond `most`, forgets the oldest one and returns True."""
         asked = self._asked.setdefault(speaker, PendingReplies())
-        asked.ask(verb, Question(no_ack, tag))
+        asked.ask(verb, question)
         return asked.bound(most)
 
     def waits(self, speaker: str, verb: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from amqp_sansio.engine.findings import Findings
@@ -44,6 +44,20 @@ class Observed(NamedTuple):
     start: int
     end: int
     event: Observation
+
+
+class ChannelDoubt(NamedTuple):
+    """How much is in doubt on channels: publishes that the server may not have taken, deliveries that the client has not
+    settled, commits that the server has not answered."""
+
+    publishes: int = 0
+    deliveries: int = 0
+    commits: int = 0
+
+    @classmethod
+    def total(cls, each: Iterable[ChannelDoubt]) -> ChannelDoubt:
+        """Returns the sum of all."""
+        return cls(*[sum(column) for column in zip(*each, strict=True)])
 
 
 TransferSeen: TypeAlias = tuple[KnownCommand[Transfer], int, "int | None", bytes, int, int, T, "bytes | None"]
@@ -270,6 +284,10 @@ class Checker:
     def subscriptions(self, channel: int) -> Subscriptions | None:
         """Returns the book of the client's subscriptions in the session on a channel; None when there is none."""
         return None
+
+    def in_doubt(self) -> ChannelDoubt:
+        """Returns what is in doubt when nothing more comes, as far as the channels tell; sessions tell it in rows."""
+        return ChannelDoubt()
 
     # --- snapshots ------------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 import attrs
 
 from amqp_sansio.dialects import DIALECTS, Dialect
-from amqp_sansio.engine.checker import Answered, Checker, Observed, Speaker, Transfers
+from amqp_sansio.engine.checker import Answered, ChannelDoubt, Checker, Observed, Speaker, Transfers
 from amqp_sansio.engine.connection import violation_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.guess import Found, Guess
@@ -38,7 +38,12 @@ _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 
 VERSION: Final = 3
 """The version of the format of snapshots; the first one had no number."""
-_LACKING: Final[Mapping[str, Mapping[str, object]]] = {"ConsumerTags": {"changes": 0}, "Limits": attrs.asdict(DEFAULT_LIMITS)}
+_LACKING: Final[Mapping[str, Mapping[str, object]]] = {
+    "ChannelUse": {"_commits": 0, "_misordered": True, "_refused": False, "_sent": 0, "_taken": 0},
+    "ConsumerTags": {"changes": 0},
+    "ConversationWitness": {"_reopened": ChannelDoubt()},
+    "Limits": attrs.asdict(DEFAULT_LIMITS),
+}
 """See `Loader`; a snapshot lacks the limits that were added after it."""
 _FORMER: Final = {"open": "_open", "_queue": "queue", "_held": "held", "_passed": "passed"}
 """How readers called their attributes up to version 2, when an object of its own, their `assembler`, had some of them."""
@@ -502,6 +507,10 @@ class Observer:
         """Returns the book of the subscriptions in the session on a channel, as of the last event returned.  Callers must not
         keep it."""
         return self._checker.subscriptions(channel)
+
+    def _in_doubt(self) -> ChannelDoubt:
+        """Returns what is in doubt on channels when nothing more comes."""
+        return self._checker.in_doubt()
 
     def read_headers(self, sift: Sift[T]) -> HeaderDecoder[T]:
         """Returns the reader of headers for `next_alike`."""

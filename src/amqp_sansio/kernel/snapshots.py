@@ -151,7 +151,7 @@ class Loader:
         if kind == "tuple":
             return tuple(made)
         if kind == "named" and isinstance(made[0], str) and issubclass(self._classes[made[0]], tuple):
-            return tuple.__new__(self._classes[made[0]], made[1:])
+            return self._classes[made[0]](*made[1:])  # what a class got later has its default
         if kind == "list":
             return made
         if kind == "deque":

@@ -157,6 +157,11 @@ class Deliveries:
         self._returned: Final = MutableRangeSet()
         """What was outstanding when the client requested recovery: a side may settle it before it knows."""
 
+    @property
+    def unsettled(self) -> int:
+        """How many are outstanding unless the open transaction is committed."""
+        return self.tags.count + len(self._settled)
+
     def deliver(self, tag: int, settled: bool) -> bool:
         """Notes a delivery, which needs no settling if `settled`; returns False for a tag that is not higher than all before
         it.
