@@ -17,7 +17,7 @@ from amqp_sansio.broker.fronts.front import Service
 from amqp_sansio.broker.model.queueing import SLICE
 from amqp_sansio.engine.handshake import PATIENCE
 from amqp_sansio.errors import EncodeError, LimitError
-from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Origin, TransferReceived
+from amqp_sansio.events import ConnectionClosed, ConnectionOpened, OpenRequested, Origin, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.limits import BrokerLimits
@@ -46,6 +46,19 @@ def test_a_loop_as_an_embedder_writes_it() -> None:
         moment += 1.0
     assert peer.identity == ""
     assert broker.peers == (peer,)
+
+
+def test_a_connection_without_output_is_not_looked_at_for_any(world: World) -> None:
+    client = world.connect(run=False)
+    found: list[bool] = []
+    for _ in range(9):
+        client.peer.receive_data(client.connection.data_to_send())
+        for peer, event in world.broker.events():
+            if isinstance(event, OpenRequested):  # its answer comes with the next event
+                found.append(peer in world.broker._ready)
+        client.connection.receive_data(client.peer.data_to_send())
+        list(client.connection.events())
+    assert (found, client.connection.is_open) == ([False], True)
 
 
 def test_only_connections_with_output_are_ready(world: World) -> None:

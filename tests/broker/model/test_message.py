@@ -168,6 +168,13 @@ def test_what_is_appended_comes_in_order(count: int) -> None:
     assert not line
 
 
+def test_appended_entries_fill_one_block_after_the_other() -> None:
+    line = BlockList()
+    for entry in entries(3 * BLOCK):
+        line.append(entry)
+    assert [len(block) for block in line._blocks] == [BLOCK] * 3
+
+
 def test_what_is_put_back_in_any_order_comes_in_order() -> None:
     line, all_of_them = BlockList(), entries(5 * BLOCK)
     shuffled = all_of_them[:]
