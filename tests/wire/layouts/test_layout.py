@@ -16,6 +16,7 @@ from amqp_sansio.errors import DecodeError, EncodeError, HeaderError
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import connection, dtx, message
 from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.connection import Heartbeat, Tune
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties, Transfer
@@ -323,6 +324,21 @@ def test_messages_that_differ_in_id_and_times_only_are_read_once() -> None:
 
     assert masked(header(1))[0] == masked(header(2))[0]
     assert masked(header(3))[1] == UUID(int=3).bytes
+
+
+@pytest.mark.parametrize("priority", [None, 7])
+@pytest.mark.parametrize("mode", [None, DeliveryMode.PERSISTENT])
+@pytest.mark.parametrize("ttl", [None, 1 << 60])
+@pytest.mark.parametrize("times", [("timestamp",), ("expiration",), ("timestamp", "expiration")])
+def test_times_are_left_out_wherever_they_stand_and_nothing_else_is(
+    priority: int | None, mode: DeliveryMode | None, ttl: int | None, times: tuple[str, ...]
+) -> None:
+    def key(time: int, exchange: str) -> bytes:
+        timestamp, expiration = [time << 56 | time if name in times else None for name in ("timestamp", "expiration")]
+        delivery = DeliveryProperties(False, False, False, priority, mode, ttl, timestamp, expiration, exchange)
+        return masked(encode_headers([delivery]))[0]
+
+    assert key(1, "e") == key(0x7F, "e") != key(1, "f") != key(1, "f" * 200)
 
 
 def test_a_header_is_like_the_one_before_only_where_nothing_but_the_id_and_the_length_differ() -> None:
