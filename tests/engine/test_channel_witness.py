@@ -319,6 +319,22 @@ def counted(said: list[Word], *more: Said, limits: Limits = Limits()) -> Channel
         ([PUBLISH, ("C", confirm.Select(True)), PUBLISH, PUBLISH, ("S", basic.Ack(2))], 2),  # the first one and number 1
         ([PUBLISH, ("C", confirm.Select(True)), PUBLISH, ("S", basic.Ack(1, True))], 0),
         ([PUBLISH, ("C", confirm.Select(True)), PUBLISH, *ASKED], 1),
+        ([PUBLISH, ("C", confirm.Select(True)), PUBLISH, *CLOSED], 1),
+        ([*SELECT, PUBLISH, *CLOSED, *OPENED, PUBLISH], 2),
+        ([PUBLISH, ("C", basic.Recover(True)), ("S", basic.RecoverOk())], 1),  # that may be answered at any time
+        ([PUBLISH, ("S", channel.Flow(True)), ("C", channel.FlowOk(True))], 1),  # the server asks, and has taken nothing
+        (
+            [
+                PUBLISH,
+                ("C", queue.Declare("a")),
+                PUBLISH,
+                ("C", queue.Purge("a")),
+                ("S", queue.PurgeOk(0)),
+                ("S", queue.DeclareOk("a")),
+            ],
+            0,
+        ),
+        ([*TX, PUBLISH, *CLOSED], 1),
         ([*TX, PUBLISH, *ASKED], 1),
         ([*TX, PUBLISH, ("C", tx.Commit()), ("S", tx.CommitOk())], 0),
         ([*TX, PUBLISH, ("C", tx.Rollback()), ("S", tx.RollbackOk())], 0),
@@ -363,7 +379,8 @@ def test_a_commit_does_not_settle_what_the_client_took_back_before() -> None:
 def test_a_commit_is_in_doubt_until_the_server_has_answered_it() -> None:
     assert counted([*OPENED, *TX, PUBLISH, ("C", tx.Commit())]) == (1, 0, 1)
     assert counted([*OPENED, *TX, PUBLISH, ("C", tx.Commit()), ("S", tx.CommitOk())]) == (0, 0, 0)
-    assert counted([*OPENED, ("C", tx.Commit()), ("S", channel.Close(406))]) == (0, 0, 0)  # the channel is not transacted
+    for answer in (channel.Close(406), tx.CommitOk()):  # the channel is not transacted
+        assert counted([*OPENED, ("C", tx.Commit()), ("S", answer)]) == (0, 0, 0)
 
 
 CLOSE = frame(ONE, "connection.close", 0, reply_code=200)
@@ -390,6 +407,8 @@ def test_an_observer_counts_nothing_of_what_it_has_missed() -> None:
     assert watch._in_doubt() == (0, 0, 0)
     unreadable = frame_method(1, ONE.codec.encode(basic.Ack(1))[:-1])
     assert counted([*OPENED, PUBLISH], ("C", unreadable)) == (0, 0, 0)
+    confirms: list[Word] = [("S", basic.Ack(tag)) for tag in range(2, 12, 2)]
+    assert counted([*OPENED, *SELECT, *[PUBLISH] * 12, *confirms], limits=Limits(ranges=4)) == (0, 0, 0)
     many = [delivery(tag) for tag in range(1, 9)] + [("C", basic.Ack(tag)) for tag in range(2, 9, 2)]
     few = Limits(ranges=4)
     assert counted([*OPENED, *CONSUME, *many], limits=few) == (0, 4, 0)

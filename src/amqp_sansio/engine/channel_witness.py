@@ -95,8 +95,7 @@ class NumberedWitness:
         elif verb == CLOSE_CHANNEL:
             self._used().close(speaker)
         elif self._use is not None and verb == CLOSE_OK_CHANNEL:
-            if speaker == SERVER:
-                self._use.take_all()
+            self._use.take_all()
             self._use.close(CLIENT, SERVER)
 
     def take_all(self) -> None:
@@ -204,8 +203,9 @@ class ChannelUse:
         self._refused = self._refused or SERVER in silent
 
     def take_all(self) -> None:
-        """Records that the server has handled all that the client sent; confirms and commits that it owes never come."""
-        if self._mode.states == ("plain",) and not self._refused:
+        """Records that the server has handled all that the client sent, unless it has closed the channel before; confirms and
+        commits that it owes never come."""
+        if self._mode.states != ("transacted",) and not self._refused:
             self._taken = self._sent
 
     def in_doubt(self) -> ChannelDoubt:
