@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, overload
 
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.handshake import Doorstep
@@ -13,6 +13,9 @@ from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.timers import AT_ONCE, Agenda
 from amqp_sansio.spec.codes import CloseCode
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.channel_server import ChannelServerConnection
 
 UNSENT: Final = 1024 * 1024
 """Unsent octets from which on a client of `OwnServer` is not read."""
@@ -90,10 +93,26 @@ class OwnServer:
     When `handle` raises, that connection is closed (320) and `failed` gets the error; without `failed` the server raises it.
     """
 
+    @overload
     def __init__(
         self,
         config: ServerConfig,
-        handle: Callable[[Any, Event], object],  # Any: `config.dialects` tells the classes of connections, their type does not
+        handle: Callable[[ServerConnection, Event], object],
+        failed: Callable[[ServerConnection, Exception], object] | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        config: ServerConfig,
+        handle: Callable[[ChannelServerConnection, Event], object],
+        failed: Callable[[ChannelServerConnection, Exception], object] | None = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        handle: Callable[[Any, Event], object],  # Any: of either class, as the dialects of `config` say
         failed: Callable[[Any, Exception], object] | None = None,
     ) -> None:
         self.config: Final = config
