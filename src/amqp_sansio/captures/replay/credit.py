@@ -75,7 +75,12 @@ class CreditLine:
         exhausted = self._exhausted(name) if found.stalled is None else None
         if exhausted is not None:
             which, messages, octets = exhausted
-            at = (len(times) - 1 if which == id else -1) if which is None or id is None else which - id
+            if which is not None and id is not None:
+                at = which - id
+            elif which == id:
+                at = len(times) - 1
+            else:
+                at = -1
             if 0 <= at < len(times):
                 found.stalled = times[at]
                 self._tell(times[at], name, found, "exhausted", left=(messages, octets))
