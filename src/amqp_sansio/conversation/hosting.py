@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, overload
+from typing import Any, Final, Protocol, TypeVar, cast, overload
 
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
-from amqp_sansio.engine.handshake import Doorstep
+from amqp_sansio.engine.handshake import Doorstep, ServerHandshake
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.timers import AT_ONCE, Agenda
 from amqp_sansio.spec.codes import CloseCode
-
-if TYPE_CHECKING:
-    from amqp_sansio.engine.channel_server import ChannelServerConnection
 
 UNSENT: Final = 1024 * 1024
 """Unsent octets from which on a client of `OwnServer` is not read."""
@@ -60,6 +57,7 @@ class Guest(Protocol):
 
 
 Some = TypeVar("Some", bound=Guest, covariant=True)
+S = TypeVar("S", bound=ServerHandshake)
 
 
 class Host(Protocol[Some]):
@@ -105,8 +103,8 @@ class OwnServer:
     def __init__(
         self,
         config: ServerConfig,
-        handle: Callable[[ChannelServerConnection, Event], object],
-        failed: Callable[[ChannelServerConnection, Exception], object] | None = None,
+        handle: Callable[[S, Event], object],
+        failed: Callable[[S, Exception], object] | None = None,
     ) -> None: ...
 
     def __init__(
